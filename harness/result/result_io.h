@@ -1,0 +1,47 @@
+// `moegauge.result/1` files and their journals. Strict JSON, never NaN or Infinity; written to a
+// temporary file in the same folder, synced, renamed: a reader sees the old file or the whole new one.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/result/record.h"
+
+namespace moegauge {
+
+// One case as one line of strict JSON, and back. from_json throws InputError with `where`.
+std::string case_to_line(const CaseRecord& record);
+CaseRecord case_from_json(const nlohmann::ordered_json& json, const std::string& where);
+
+struct LoadedResult {
+  Result result;
+  // Set when the file was cut: what was recovered and where it stopped, one sentence.
+  std::optional<std::string> truncated;
+};
+
+// Throws InputError if the file is missing, no result at all, or of another major version.
+LoadedResult load_result(const std::filesystem::path& file);
+// Throws InputError naming the file and the system's reason (disk full, read-only folder).
+void write_result(const std::filesystem::path& file, const Result& result);
+
+// Append-only: a header line that names suite, seed and format, then a line per finished case,
+// written with one write() and synced. A cut last line is dropped when reading.
+class Journal {
+ public:
+  // Creates or, with `resume`, continues `file`, whose header must match; `done` gets what it holds.
+  static Journal open(const std::filesystem::path& file, const std::string& header, bool resume,
+                      std::vector<CaseRecord>& done);
+  Journal(Journal&&) noexcept;
+  Journal& operator=(Journal&&) noexcept;
+  ~Journal();
+  void append(const CaseRecord& record);
+
+ private:
+  Journal() = default;
+  int fd_ = -1;
+  std::filesystem::path file_;
+};
+
+}  // namespace moegauge

@@ -1,0 +1,151 @@
+// The one seam between the harness and everything that computes a layer. No templates, no CUDA or
+// HIP: a backend is one folder behind this header and one line in backends.cc.
+//
+// Life of a measurement:  Backend::refuses -> load (weights resident, packed, several copies) ->
+// LoadedLayer::plan (compiled for tokens and config, workspaces allocated) -> set_inputs per slot ->
+// poison -> run -> fetch.
+//
+// Library code never prints or exits. Faults come back as values; a kernel that takes the process
+// down is the worker's business (harness/worker).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reference/base/expected.h"
+#include "reference/layer.h"
+#include "reference/numerics.h"
+#include "reference/schemes/scheme.h"
+
+namespace moegauge {
+
+// How it is done: tile sizes and the like, by the keys of tuned-config files (BLOCK_SIZE_M,
+// num_threads, ...). Each backend turns this into a typed aggregate of its own and refuses what it
+// does not know.
+struct Config {
+  std::map<std::string, std::int64_t> values = {};
+  friend bool operator==(const Config&, const Config&) = default;
+};
+
+// What a backend is asked to serve; `tokens` 0 asks about the layer in general.
+struct Problem {
+  Layer layer;
+  std::shared_ptr<const Scheme> scheme;
+  std::int64_t tokens = 0;
+};
+
+enum class RefusalReason : std::uint8_t {
+  device_absent,
+  scheme,
+  activation,
+  router_weight_on_input,
+  gate_up_order,
+  expert_bias,
+  shape,
+  memory,
+  instruction_set,
+  config_unknown_key,
+  config_value,
+};
+std::string_view to_string(RefusalReason reason);
+
+struct Refusal {
+  RefusalReason reason = RefusalReason::shape;
+  std::string sentence;  // what is refused and what would be served, with the numbers
+};
+
+// Something went wrong on the device or in the runtime, as opposed to a refusal by rule.
+enum class FaultKind : std::uint8_t { out_of_memory, infrastructure, error };
+struct Fault {
+  FaultKind kind = FaultKind::error;
+  std::string sentence;
+};
+
+struct Availability {
+  bool present = false;
+  std::string detail;  // "AVX-512 BF16, 2 threads", or why not: "no driver (libcuda.so.1 not found)"
+};
+
+// Nothing volatile (no clocks): the key under which baselines are kept.
+struct Device {
+  std::string name;              // as in tuned-config file names: NVIDIA_H200, or the CPU's model
+  std::string arch;              // sm_90, gfx942, avx512_bf16, ...
+  std::int64_t memory_bytes = 0;
+  std::int64_t last_level_cache_bytes = 0;
+  int units = 0;                 // threads used, multiprocessors
+};
+
+// Rates measured by the backend itself, now, on this machine; 0 where not measured.
+struct Ceilings {
+  double read_bytes_per_s = 0;   // plain sum over memory, all units
+  double dot_flops_per_s = 0;    // register-only loop of the dot instruction that the scheme's kernel uses
+};
+
+enum class Cache : std::uint8_t { cold_weights, cold, hot };
+enum class Launch : std::uint8_t { eager, graph };
+
+struct RunRequest {
+  std::int64_t calls = 1;        // consecutive calls, call i on slot i % slots and weight set i % sets
+  Cache cache = Cache::cold_weights;
+  Launch launch = Launch::eager;
+};
+
+// What was built for one (tokens, config).
+struct KernelIdentity {
+  std::string executed_scheme;   // what really ran, e.g. "fp8_block" for a converted "mxfp8"
+  Numerics numerics;
+  std::string hash;              // of the code and configuration compiled, 16 hex digits
+};
+
+class Plan {
+ public:
+  virtual ~Plan() = default;
+  virtual const KernelIdentity& identity() const = 0;
+  virtual int slots() const = 0;
+  // Copies the inputs of one slot; inputs.tokens equals the plan's.
+  virtual std::optional<Fault> set_inputs(int slot, const LayerInputs& inputs) = 0;
+  // Fills every slot's output and all workspaces with NaN.
+  virtual std::optional<Fault> poison() = 0;
+  // Runs the calls and returns their total seconds by the device's own clock.
+  virtual Expected<double, Fault> run(const RunRequest& request) = 0;
+  // y [tokens, K] of one slot, bits of layer.dtype.
+  virtual std::optional<Fault> fetch(int slot, std::span<std::uint16_t> y) = 0;
+};
+
+class LoadedLayer {
+ public:
+  virtual ~LoadedLayer() = default;
+  virtual std::int64_t weight_bytes() const = 0;  // of one set, as resident
+  virtual int weight_sets() const = 0;
+  virtual Expected<std::unique_ptr<Plan>, Fault> plan(std::int64_t tokens, const Config& config,
+                                                      int slots) = 0;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::string_view name() const = 0;
+  virtual Availability availability() const = 0;
+  virtual Device device() const = 0;  // meaningful only if present
+  virtual std::optional<Refusal> refuses(const Problem& problem) const = 0;
+  virtual Config default_config(const Problem& problem) const = 0;
+  virtual std::optional<Refusal> refuses_config(const Problem& problem, const Config& config) const = 0;
+  // Where shipped tuned files of this backend live, relative to the source or install root;
+  // empty if it has none.
+  virtual std::string_view config_folder() const = 0;
+  virtual Expected<std::unique_ptr<LoadedLayer>, Fault> load(const Problem& problem,
+                                                             const ExpertSource& experts,
+                                                             int weight_sets) const = 0;
+  virtual Expected<Ceilings, Fault> measure_ceilings(const Problem& problem) const = 0;
+};
+
+// Every backend built in, in the order in which `auto` tries them.
+std::span<const Backend* const> all_backends();
+
+}  // namespace moegauge
