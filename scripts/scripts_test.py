@@ -99,7 +99,7 @@ class Setup(unittest.TestCase):
 
     def test_a_package_that_no_source_has_is_named_and_takes_no_other_along(self):
         self.fake("apt-cache", 'if [ "$2" = ninja-build ]; then echo "  Candidate: (none)"; '
-                               'else echo "  Candidate: 1.0"; fi')
+                               'else echo "  Candidate: 1.0"; fi; for i in {1..9999}; do echo "     $i"; done')
         self.fake("apt-get", f'echo "$@" >>{self.folder.name}/apt\n'
                              f'case "$*" in *install*cmake*) for t in c++ cmake; do '
                              f'printf "#!{self.bin}/bash\\necho cmake version 3.31.6\\n" >{self.bin}/$t; '
