@@ -71,6 +71,7 @@ class Tree(unittest.TestCase):
 
     def test_a_header_has_its_guard(self):
         self.assertIn("without #pragma once", self.breach("harness/a.h", "int x;\n"))
+        self.sound("harness/a.h", "// Included once per instruction set.\nint x;\n")
 
     def test_a_scheme_is_compared_in_its_own_files_only(self):
         for text in ('if (name == "fp8_block") {}', 'if ("fp8_block" != name) {}',
@@ -90,6 +91,7 @@ class Tree(unittest.TestCase):
         self.assertIn("must not print or exit", self.breach("reference/a.cc", 'std::cout << "x";\n'))
         self.assertIn("must not print or exit", self.breach("kernels/cpu/a.cc", "std::exit(1);\n"))
         self.sound("reference/a.cc", "// unlike printf(...)\nsnprintf(b, n, f);\n")
+        self.sound("reference/dump.cc", 'int main() {\n  printf("1");\n}\n')
 
     def test_json_is_strict(self):
         self.assertIn("suites/a.json:2", self.breach("suites/a.json", '{"a": 1,\n}\n'))
