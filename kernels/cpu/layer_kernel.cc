@@ -89,6 +89,8 @@ LayerKernel::LayerKernel(const Layer& layer, const Recipe& recipe, const KernelT
   }
 }
 
+LayerKernel::~LayerKernel() = default;
+
 void LayerKernel::poison() {
   const auto fill = [](const Array<float>& array) {
     std::ranges::fill(array.span(), std::numeric_limits<float>::quiet_NaN());

@@ -30,6 +30,7 @@ class LayerKernel {
   LayerKernel(const Layer& layer, const Recipe& recipe, const KernelTable& kernels,
               const PackedWeights& weights, const CpuConfig& config, std::int64_t tokens,
               ThreadPool& pool);
+  ~LayerKernel();
 
   // y [tokens, K] in bits of the layer's dtype; inputs.tokens equals the kernel's.
   void run(int weight_set, const LayerInputs& inputs, std::span<std::uint16_t> y);

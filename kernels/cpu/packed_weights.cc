@@ -157,7 +157,8 @@ void PackedWeights::pack_expert(const Layer& layer, const Scheme& scheme,
     const MatrixShape& shape = layout->shape();
     const MatrixBytes sizes = scheme.weight_bytes(shape);
     std::vector<std::byte> canonical(sizes.total());
-    Matrix m = {.shape = shape};
+    Matrix m;
+    m.shape = shape;
     std::span<std::byte> rest = canonical;
     const auto take = [&](std::size_t bytes) {
       const auto part = rest.first(bytes);
