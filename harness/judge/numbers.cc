@@ -1,0 +1,33 @@
+#include "harness/judge/numbers.h"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+namespace moegauge {
+namespace {
+
+std::string formatted(const char* format, double value) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), format, value);
+  return text.data();
+}
+
+}  // namespace
+
+std::string format_us(double us) {
+  // %g would write 12345.6 as 1.235e+04.
+  const int digits_before_point = us >= 1 ? static_cast<int>(std::log10(us)) + 1 : 1;
+  const int decimals = digits_before_point >= 4 ? 0 : 4 - digits_before_point;
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.*f us", decimals, us);
+  return text.data();
+}
+
+std::string format_ratio(double ratio) { return formatted("%.3fx", ratio); }
+
+std::string format_error(double error) {
+  return std::isfinite(error) ? formatted("%.3g", error) : "infinite";
+}
+
+}  // namespace moegauge

@@ -1,0 +1,12 @@
+// How numbers read in sentences and tables.
+#pragma once
+
+#include <string>
+
+namespace moegauge {
+
+std::string format_us(double us);        // "59.12 us": four significant digits
+std::string format_ratio(double ratio);  // "1.032x"
+std::string format_error(double error);  // "0.0372", "1.2e-05", "infinite"
+
+}  // namespace moegauge
