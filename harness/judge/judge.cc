@@ -4,9 +4,9 @@
 #include <map>
 #include <stdexcept>
 
+#include "harness/judge/counterpart.h"
 #include "harness/judge/findings.h"
-#include "harness/judge/glob.h"
-#include "harness/judge/numbers.h"
+#include "harness/suite/select.h"
 #include "harness/judge/statistics.h"
 
 namespace moegauge {
@@ -14,7 +14,7 @@ namespace {
 
 using CasesById = std::map<std::string, const CaseRecord*>;
 
-CasesById index_cases(const Result& result, std::string_view filter) {
+CasesById index_cases(const Result& result, const std::string& filter) {
   CasesById cases;
   for (const CaseRecord& record : result.cases) {
     const std::string id = record.id();
@@ -52,56 +52,18 @@ bool is_fault(Status status) {
   return true;
 }
 
-// Why the baseline's numbers may not be held against the result's.
-std::optional<Finding> incomparable(const CaseRecord& record, const CaseRecord& baseline) {
-  const auto no_verdict = [](std::string sentence) {
-    return Finding{Verdict::no_verdict, "baseline", std::move(sentence)};
-  };
-  if (record.device != baseline.device) {
-    return no_verdict("measured on " + record.device + ", the baseline on " + baseline.device +
-                      ": record a baseline on " + record.device);
-  }
+// Why the baseline's numbers may not be held against the result's; both cases exist.
+std::optional<Finding> no_comparison(const CaseRecord& record, const CaseRecord& baseline) {
   if (!baseline.measured()) {
-    return no_verdict("the baseline has no latency for it, it was " + describe(baseline) +
-                      ": record a new baseline");
+    return Finding{Verdict::no_verdict, "baseline",
+                   "the baseline has no latency for it, it was " + describe(baseline) +
+                       ": record a new baseline"};
   }
-  if (record.seed != baseline.seed) {
-    return no_verdict("drawn from seed " + std::to_string(record.seed) + ", the baseline from " +
-                      std::to_string(baseline.seed) + ", so other inputs: run again with --seed " +
-                      std::to_string(baseline.seed));
-  }
-  const std::string& executed = record.measured()->check.executed_scheme;
-  const std::string& was_executed = baseline.measured()->check.executed_scheme;
-  if (executed != was_executed) {
-    return no_verdict("executed as " + executed + ", the baseline as " + was_executed +
-                      ": make sure that this is meant, then record a new baseline");
-  }
-  return std::nullopt;
-}
-
-std::vector<std::string> changes_between(const CaseRecord& record, const CaseRecord& baseline) {
-  const Measured& now = *record.measured();
-  const Measured& then = *baseline.measured();
-  std::vector<std::string> changes;
-  if (!(now.check.numerics == then.check.numerics)) {
-    changes.push_back("the kernel declares other numerics (rounding points or accumulation)");
-  }
-  if (record.config.values != baseline.config.values) changes.push_back("other config values");
-  if (record.config.hash != baseline.config.hash) {
-    changes.push_back("other compiled code: " + record.config.hash + ", was " +
-                      baseline.config.hash);
-  }
-  const double was_error = then.check.error.implementation.relative_l2;
-  if (was_error > 0 && now.check.error.implementation.relative_l2 == 0) {
-    changes.push_back("the kernel became exact: its error was " + format_error(was_error));
-  }
-  const double cost = now.check.error.quantization.relative_l2;
-  const double was_cost = then.check.error.quantization.relative_l2;
-  if (cost != was_cost) {
-    changes.push_back("the format's own error is " + format_error(cost) + ", was " +
-                      format_error(was_cost) + ": other inputs, scheme or oracle");
-  }
-  return changes;
+  const std::optional<Mismatch> differs = mismatch(record, baseline);
+  if (!differs) return std::nullopt;
+  return Finding{Verdict::no_verdict, "baseline",
+                 "the " + differs->what + " is " + differs->now + ", the baseline's " +
+                     differs->then + ": " + differs->remedy};
 }
 
 class Judge {
@@ -137,7 +99,7 @@ class Judge {
                                   "the baseline has no such case: record a new baseline with it"});
       return;
     }
-    if (auto finding = incomparable(record, *baseline)) {
+    if (auto finding = no_comparison(record, *baseline)) {
       verdict.findings.push_back(*finding);
       return;
     }
@@ -149,7 +111,7 @@ class Judge {
                                            policy_.confidence);
     verdict.findings.push_back(std::move(latency.finding));
     verdict.latency = latency.numbers;
-    verdict.changes = changes_between(record, *baseline);
+    verdict.changes = changes(record, *baseline);
   }
 
   void judge_unmeasured(const CaseRecord& record, const CaseRecord* baseline,
@@ -234,7 +196,7 @@ std::size_t Judgement::count(Verdict verdict) const {
 }
 
 Judgement judge(const Result& result, const Result& baseline, const Policy& policy,
-                const ShippedLimits& shipped, std::string_view filter) {
+                const ShippedLimits& shipped, const std::string& filter) {
   const CasesById now = index_cases(result, filter);
   const CasesById then = index_cases(baseline, filter);
   const Judge judge_case(policy, shipped);

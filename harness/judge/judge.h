@@ -66,9 +66,9 @@ struct Judgement {
 // Limits of error.implementation that ship with the scheme of a checked case.
 using ShippedLimits = std::function<ErrorLimits(const CaseRecord& record, const CheckResult& check)>;
 
-// Only cases whose id matches `filter` (glob.h) take part, on both sides.
+// Only cases whose id matches `filter` (suite/select.h) take part, on both sides.
 Judgement judge(const Result& result, const Result& baseline, const Policy& policy,
-                const ShippedLimits& shipped, std::string_view filter = "*");
+                const ShippedLimits& shipped, const std::string& filter = "*");
 
 // 1: something failed. 4: no verdict on some case, nothing measured to judge, or something
 // inconclusive under a strict policy. 0: otherwise.

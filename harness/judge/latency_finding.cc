@@ -1,22 +1,12 @@
 #include <cmath>
 
+#include "harness/judge/counterpart.h"
 #include "harness/judge/findings.h"
 #include "harness/judge/numbers.h"
 #include "harness/judge/statistics.h"
 
 namespace moegauge {
 namespace {
-
-// A record of which only the summary was kept still knows its median's 95% interval.
-std::optional<LogEstimate> log_latency(const LatencySummary& latency) {
-  if (!latency.samples.empty()) return log_median(latency.samples);
-  if (!(latency.median > 0 && latency.ci_low > 0 && latency.ci_high >= latency.ci_low)) {
-    return std::nullopt;
-  }
-  const double z = normal_quantile(0.975);
-  return LogEstimate{.value = std::log(latency.median),
-                     .standard_error = std::log(latency.ci_high / latency.ci_low) / (2 * z)};
-}
 
 LatencyJudgement compare(const LogEstimate& result, const LogEstimate& baseline,
                          const LatencyRule& rule, double confidence) {

@@ -14,7 +14,7 @@
 
 namespace moegauge {
 
-// Which cases a rule is for. Text fields are patterns (glob.h), tokens a closed range.
+// Which cases a rule is for. Text fields are patterns (suite/select.h), tokens a closed range.
 struct CaseMatch {
   std::string op = "*", scheme = "*", backend = "*", inputs = "*";
   std::int64_t tokens_from = 0;
