@@ -24,7 +24,8 @@ std::string joined(const std::vector<std::string>& phrases) {
 }
 
 ComparedCase one_sided(const CaseRecord& record, bool in_a) {
-  ComparedCase row{.id = record.id(), .point = point_id(record.coordinates),
+  ComparedCase row{.id = record.id(),
+                   .point = point_id(record.coordinates),
                    .tokens = record.coordinates.tokens};
   (in_a ? row.a_us : row.b_us) = median_us(record);
   row.note = in_a ? "only in A" : "only in B";
@@ -39,8 +40,11 @@ std::string not_ok(const CaseRecord& record, const char* side) {
 }
 
 ComparedCase compare_case(const CaseRecord& a, const CaseRecord& b, const Policy& policy) {
-  ComparedCase row{.id = a.id(), .point = point_id(a.coordinates), .tokens = a.coordinates.tokens,
-                   .a_us = median_us(a), .b_us = median_us(b)};
+  ComparedCase row{.id = a.id(),
+                   .point = point_id(a.coordinates),
+                   .tokens = a.coordinates.tokens,
+                   .a_us = median_us(a),
+                   .b_us = median_us(b)};
   if (!a.measured() || !b.measured()) {
     row.note = joined({not_ok(a, "A"), not_ok(b, "B")});
     return row;
@@ -57,8 +61,7 @@ ComparedCase compare_case(const CaseRecord& a, const CaseRecord& b, const Policy
     return row;
   }
   const LatencyRule& rule = policy.latency_rule(a.coordinates);
-  row.ratio = ratio_interval(*log_b, *log_a, policy.confidence,
-                             rule.between_runs * std::sqrt(2.0));
+  row.ratio = ratio_interval(*log_b, *log_a, policy.confidence, rule.between_runs * std::sqrt(2.0));
   row.change = classify(*row.ratio, rule.ratio_limit);
   return row;
 }
@@ -67,8 +70,8 @@ std::vector<ComparedRivals> rivals_of(const Result& result, const std::string& f
   std::vector<ComparedRivals> rivals;
   for (const Comparison& c : result.comparisons) {
     if (!matches_glob(filter, c.point)) continue;
-    rivals.push_back({.measured = c,
-                      .change = classify({c.ratio, c.ci_low, c.ci_high}, rivals_margin)});
+    rivals.push_back(
+        {.measured = c, .change = classify({c.ratio, c.ci_low, c.ci_high}, rivals_margin)});
   }
   return rivals;
 }
@@ -83,11 +86,16 @@ std::map<std::string, const CaseRecord*> by_id(const Result& result) {
 
 std::string_view to_string(Change change) {
   switch (change) {
-    case Change::faster: return "faster";
-    case Change::same: return "same";
-    case Change::slower: return "slower";
-    case Change::inconclusive: return "inconclusive";
-    case Change::none: return "no ratio";
+    case Change::faster:
+      return "faster";
+    case Change::same:
+      return "same";
+    case Change::slower:
+      return "slower";
+    case Change::inconclusive:
+      return "inconclusive";
+    case Change::none:
+      return "no ratio";
   }
   throw std::logic_error("change out of range");
 }

@@ -27,24 +27,24 @@ std::string_view to_string(Change change);
 Change classify(const RatioInterval& interval, double margin);
 
 struct ComparedCase {
-  std::string id;
-  std::string point;
+  std::string id = {};
+  std::string point = {};
   std::int64_t tokens = 0;
-  std::optional<double> a_us, b_us;      // medians
-  std::optional<RatioInterval> ratio;    // b / a
+  std::optional<double> a_us = {}, b_us = {};  // medians
+  std::optional<RatioInterval> ratio = {};     // b / a
   Change change = Change::none;
-  std::string note;                      // why there is no ratio, or what else differs
+  std::string note = {};  // why there is no ratio, or what else differs
 };
 
 struct ComparedRivals {
-  Comparison measured;  // as recorded: a / b, interleaved in one process
+  Comparison measured = {};  // as recorded: a / b, interleaved in one process
   Change change = Change::none;
 };
 
 struct SideBySide {
-  std::vector<ComparedCase> cases;  // in A's order, then what only B holds
-  std::vector<ComparedRivals> rivals_a, rivals_b;
-  std::optional<double> geometric_mean_ratio;  // b / a
+  std::vector<ComparedCase> cases = {};  // in A's order, then what only B holds
+  std::vector<ComparedRivals> rivals_a = {}, rivals_b = {};
+  std::optional<double> geometric_mean_ratio = {};  // b / a
 };
 
 // Rivals of one process differ by less noise than processes do: half the precision to which medians

@@ -13,9 +13,9 @@ namespace moegauge {
 
 // A condition that differs so that the latencies and errors of the two mean different things.
 struct Mismatch {
-  std::string what;      // "device"
-  std::string now, then;
-  std::string remedy;    // what to do next
+  std::string what = {};  // "device"
+  std::string now = {}, then = {};
+  std::string remedy = {};  // what to do next
 };
 
 // Both are ok. None: they may be compared.
@@ -25,8 +25,8 @@ std::optional<Mismatch> mismatch(const CaseRecord& now, const CaseRecord& then);
 // phrase each. Both are ok.
 std::vector<std::string> changes(const CaseRecord& now, const CaseRecord& then);
 
-// ln of the median with its standard error: from the raw samples, or from the summary's 95% interval
-// where none were kept. None for fewer than 2 samples.
+// ln of the median with its standard error: from the raw samples, or from the summary's 95%
+// interval where none were kept. None for fewer than 2 samples.
 std::optional<LogEstimate> log_latency(const LatencySummary& latency);
 
 }  // namespace moegauge

@@ -19,8 +19,8 @@ std::optional<Finding> not_finite(const ErrorReport& error) {
   const ErrorMetrics& m =
       error.total.non_finite > error.implementation.non_finite ? error.total : error.implementation;
   if (m.non_finite == 0) return std::nullopt;
-  std::string sentence = std::to_string(m.non_finite) +
-                         " outputs are NaN or infinite where the truth is finite";
+  std::string sentence =
+      std::to_string(m.non_finite) + " outputs are NaN or infinite where the truth is finite";
   if (m.first_bad) sentence += ", the first at flat index " + std::to_string(*m.first_bad);
   return Finding{Verdict::fail, "error.non_finite", sentence + ": correct the kernel"};
 }
@@ -52,10 +52,10 @@ std::vector<Finding> judge_error(const CheckResult& check, const ErrorRule& rule
   }
   const double worst = rule.worst_token.value_or(shipped.worst_token);
   if (exceeds(error.implementation.worst_token, worst)) {
-    findings.push_back(too_large(
-        "error.implementation.worst_token", error.implementation.worst_token,
-        "the limit " + format_error(worst) + " (token " +
-            std::to_string(error.implementation.worst_token_row) + ")"));
+    findings.push_back(too_large("error.implementation.worst_token",
+                                 error.implementation.worst_token,
+                                 "the limit " + format_error(worst) + " (token " +
+                                     std::to_string(error.implementation.worst_token_row) + ")"));
   }
   const double format_cost = error.quantization.relative_l2;
   if (format_cost > total.applies_above &&

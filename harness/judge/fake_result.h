@@ -5,6 +5,13 @@
 
 namespace moegauge {
 
+inline ErrorMetrics fake_error(double relative_l2, double worst_token) {
+  ErrorMetrics metrics;
+  metrics.relative_l2 = relative_l2;
+  metrics.worst_token = worst_token;
+  return metrics;
+}
+
 inline CaseRecord fake_case(std::int64_t tokens, double median_us) {
   CaseRecord record;
   record.coordinates.model = "fake-model";
@@ -14,13 +21,14 @@ inline CaseRecord fake_case(std::int64_t tokens, double median_us) {
   record.backend = "cpu";
   record.seed = 7;
   record.device = "fake device";
-  record.config = {.source = "default", .values = {{"BLOCK_SIZE_M", 16}}, .hash = "0123456789abcdef"};
+  record.config = {
+      .source = "default", .values = {{"BLOCK_SIZE_M", 16}}, .hash = "0123456789abcdef"};
 
   Measured measured;
   measured.check.executed_scheme = "bf16";
-  measured.check.error.implementation = {.relative_l2 = 0.001, .worst_token = 0.002};
-  measured.check.error.quantization = {.relative_l2 = 0.004, .worst_token = 0.006};
-  measured.check.error.total = {.relative_l2 = 0.0041, .worst_token = 0.0062};
+  measured.check.error.implementation = fake_error(0.001, 0.002);
+  measured.check.error.quantization = fake_error(0.004, 0.006);
+  measured.check.error.total = fake_error(0.0041, 0.0062);
   measured.check.checked = {.tokens = tokens, .rows = tokens};
   LatencySummary& latency = measured.latency;
   for (int i = -4; i <= 4; ++i) latency.samples.push_back(median_us * (1 + 0.001 * i));
@@ -29,7 +37,8 @@ inline CaseRecord fake_case(std::int64_t tokens, double median_us) {
   latency.ci_high = median_us * 1.003;
   latency.min = latency.p10 = median_us * 0.996;
   latency.max = latency.p90 = median_us * 1.004;
-  measured.roofline = {.floor_us = median_us / 2, .floor_with_intermediates_us = median_us / 2, .fraction = 0.5};
+  measured.roofline = {
+      .floor_us = median_us / 2, .floor_with_intermediates_us = median_us / 2, .fraction = 0.5};
   measured.rounds = 3;
   record.outcome = std::move(measured);
   return record;

@@ -9,8 +9,8 @@
 namespace moegauge {
 
 struct LatencyVerdict {
-  Finding finding;
-  std::optional<LatencyJudgement> numbers;  // none where a side has too few samples
+  Finding finding = {};
+  std::optional<LatencyJudgement> numbers = {};  // none where a side has too few samples
 };
 LatencyVerdict judge_latency(const Measured& result, const Measured& baseline,
                              const LatencyRule& rule, double confidence);

@@ -6,8 +6,8 @@
 
 #include "harness/judge/counterpart.h"
 #include "harness/judge/findings.h"
-#include "harness/suite/select.h"
 #include "harness/judge/statistics.h"
+#include "harness/suite/select.h"
 
 namespace moegauge {
 namespace {
@@ -107,8 +107,8 @@ class Judge {
     const auto grown =
         judge_error_growth(now.check, then.check, policy_.error_rule(record.coordinates));
     verdict.findings.insert(verdict.findings.end(), grown.begin(), grown.end());
-    LatencyVerdict latency = judge_latency(now, then, policy_.latency_rule(record.coordinates),
-                                           policy_.confidence);
+    LatencyVerdict latency =
+        judge_latency(now, then, policy_.latency_rule(record.coordinates), policy_.confidence);
     verdict.findings.push_back(std::move(latency.finding));
     verdict.latency = latency.numbers;
     verdict.changes = changes(record, *baseline);
@@ -171,7 +171,8 @@ CaseVerdict vanished(const std::string& id, const CasesById& result, const Cases
   verdict.findings.push_back(
       {Verdict::no_verdict, "status",
        "ok in the baseline, absent from the result: run it, narrow --filter, or record a new "
-       "baseline without it" + hint});
+       "baseline without it" +
+           hint});
   return verdict;
 }
 
@@ -179,12 +180,18 @@ CaseVerdict vanished(const std::string& id, const CasesById& result, const Cases
 
 std::string_view to_string(Verdict verdict) {
   switch (verdict) {
-    case Verdict::not_judged: return "not judged";
-    case Verdict::pass: return "pass";
-    case Verdict::improved: return "improved";
-    case Verdict::inconclusive: return "inconclusive";
-    case Verdict::no_verdict: return "no verdict";
-    case Verdict::fail: return "fail";
+    case Verdict::not_judged:
+      return "not judged";
+    case Verdict::pass:
+      return "pass";
+    case Verdict::improved:
+      return "improved";
+    case Verdict::inconclusive:
+      return "inconclusive";
+    case Verdict::no_verdict:
+      return "no verdict";
+    case Verdict::fail:
+      return "fail";
   }
   throw std::logic_error("verdict out of range");
 }
@@ -238,7 +245,7 @@ Conclusion conclude(const Judgement& j) {
   const std::size_t no_verdict = j.count(Verdict::no_verdict);
   const std::size_t inconclusive = j.count(Verdict::inconclusive);
   const std::size_t passed = j.count(Verdict::pass) + j.count(Verdict::improved);
-  if (failed > 0) return {1, "FAIL: " + cases(failed) + " of " + cases(j.cases.size())};
+  if (failed > 0) return {1, "FAIL: " + std::to_string(failed) + " of " + cases(j.cases.size())};
   if (j.cases.empty()) return {4, "NO VERDICT: no case matched"};
   if (no_verdict > 0) {
     return {4, "NO VERDICT: " + cases(no_verdict) + " of " + std::to_string(j.cases.size()) +

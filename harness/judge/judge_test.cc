@@ -17,7 +17,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// The numbers of design.md: 5% slower, 1.4% between processes, bf16's limits.
+// 5% slower fails, processes differ by 1.4%; below, the limits of bf16.
 Policy policy() {
   return {.name = "test",
           .confidence = 0.95,
@@ -65,22 +65,22 @@ TEST(Gate, AgainstHalvedLatenciesFailsAndNamesTheCases) {
   for (CaseRecord& record : baseline.cases) scale_latency(record, 0.5);
   const Judgement judgement = judged(fake_result(), baseline);
   EXPECT_EQ(exit_code(judgement), 1);
-  EXPECT_EQ(conclusion(judgement), "FAIL: 3 cases of 3 cases");
+  EXPECT_EQ(conclusion(judgement), "FAIL: 3 of 3 cases");
   EXPECT_EQ(judgement.cases[0].id, fake_result().cases[0].id());
-  EXPECT_THAT(judgement.cases[0].sentence(), HasSubstr("slower: 100.0 us is 2.000x the baseline's 50.00 us"));
+  EXPECT_THAT(judgement.cases[0].sentence(),
+              HasSubstr("slower: 100.0 us is 2.000x the baseline's 50.00 us"));
   EXPECT_THAT(judgement.cases[0].sentence(), HasSubstr("record a new baseline on purpose"));
 }
 
 TEST(Gate, AgainstDoubledLatenciesReportsTheGain) {
-  const CaseVerdict verdict =
-      after([](CaseRecord& record) { scale_latency(record, 0.5); });
+  const CaseVerdict verdict = after([](CaseRecord& record) { scale_latency(record, 0.5); });
   EXPECT_EQ(verdict.verdict, Verdict::improved);
   EXPECT_THAT(verdict.sentence(), HasSubstr("so that the gain is kept"));
 }
 
 // Fake samples lie at +-0.4% about the median in steps of 0.1%: nine of them. By the formula of
-// statistics.h: c = 2, standard error ln(1.003 / 0.997) / (2 * 2.063528) = 0.00145385 for each side;
-// quadrature with two processes' 1.4% each: sqrt(2 (0.00145385^2 + 0.014^2)) = 0.0199055;
+// statistics.h: c = 2, standard error ln(1.003 / 0.997) / (2 * 2.063528) = 0.00145385 for each
+// side; quadrature with two processes' 1.4% each: sqrt(2 (0.00145385^2 + 0.014^2)) = 0.0199055;
 // times 1.959964: 0.0390142. So a ratio r fails above 1.05 * exp(0.0390142) = 1.09177.
 TEST(Gate, FailsExactlyFromTheSmallestFailingRatioOn) {
   const auto verdict_at = [](double ratio) {
@@ -119,8 +119,7 @@ TEST(Gate, ADifferenceBelowTheClocksResolutionNeverFails) {
 }
 
 TEST(Gate, SaysWhenOneSampleCannotTell) {
-  const CaseVerdict verdict =
-      after_measured([](Measured& m) { m.latency.samples.resize(1); });
+  const CaseVerdict verdict = after_measured([](Measured& m) { m.latency.samples.resize(1); });
   EXPECT_EQ(verdict.verdict, Verdict::inconclusive);
   EXPECT_EQ(verdict.sentence(), "the result holds fewer than 2 latency samples: measure it again");
 }
@@ -142,8 +141,9 @@ TEST(Gate, TrustsNoLatencyBelowTheFloor) {
     m.suspect_reason = "40% of the floor";
   });
   EXPECT_EQ(verdict.verdict, Verdict::inconclusive);
-  EXPECT_EQ(verdict.sentence(),
-            "the result's latency is suspect (40% of the floor): find out why, then measure it again");
+  EXPECT_EQ(
+      verdict.sentence(),
+      "the result's latency is suspect (40% of the floor): find out why, then measure it again");
 }
 
 TEST(Gate, WithoutAMatchIsNoVerdict) {
@@ -188,8 +188,7 @@ TEST(Gate, OfARenamedCaseIsNoVerdictAndGuessesTheNewName) {
   const Judgement judgement = judged(result, fake_result());
   EXPECT_EQ(exit_code(judgement), 4);
   EXPECT_EQ(judgement.count(Verdict::no_verdict), 2u);
-  EXPECT_THAT(judgement.cases.back().sentence(),
-              HasSubstr("if it is now " + result.cases[0].id()));
+  EXPECT_THAT(judgement.cases.back().sentence(), HasSubstr("if it is now " + result.cases[0].id()));
 }
 
 TEST(Gate, AFailureOutranksAMissingBaseline) {
@@ -210,15 +209,15 @@ TEST(Gate, OfAnotherDeviceIsNoVerdict) {
 TEST(Gate, OfOtherInputsIsNoVerdict) {
   const CaseVerdict verdict = after([](CaseRecord& record) { record.seed = 9; });
   EXPECT_EQ(verdict.verdict, Verdict::no_verdict);
-  EXPECT_EQ(verdict.sentence(),
-            "the seed is 9, the baseline's 7: run again with --seed 7");
+  EXPECT_EQ(verdict.sentence(), "the seed is 9, the baseline's 7: run again with --seed 7");
 }
 
 TEST(Gate, OfAnotherExecutedSchemeIsNoVerdict) {
   const CaseVerdict verdict =
       after_measured([](Measured& m) { m.check.executed_scheme = "fp8_block_fnuz"; });
   EXPECT_EQ(verdict.verdict, Verdict::no_verdict);
-  EXPECT_THAT(verdict.sentence(), HasSubstr("the executed scheme is fp8_block_fnuz, the baseline's bf16"));
+  EXPECT_THAT(verdict.sentence(),
+              HasSubstr("the executed scheme is fp8_block_fnuz, the baseline's bf16"));
 }
 
 TEST(Gate, ReportsWhatElseChangedAndStillJudges) {
@@ -244,8 +243,9 @@ TEST(Gate, FailsWhereACaseIsNoLongerOk) {
     record.outcome = Unmeasured{.status = Status::timeout, .reason = "60 s passed"};
   });
   EXPECT_EQ(verdict.verdict, Verdict::fail);
-  EXPECT_EQ(verdict.sentence(), "ok in the baseline, now timeout (60 s passed): repeat it with: "
-                                "moegauge run --iterate X");
+  EXPECT_EQ(verdict.sentence(),
+            "ok in the baseline, now timeout (60 s passed): repeat it with: "
+            "moegauge run --iterate X");
   for (const Status status : {Status::unsupported, Status::refused_config, Status::skipped}) {
     EXPECT_EQ(after([&](CaseRecord& r) {
                 r.outcome = Unmeasured{.status = status, .reason = "why"};
@@ -296,7 +296,8 @@ TEST(Gate, ShowsTheErrorsOfAnInaccurateCase) {
   const CaseVerdict verdict = after([](CaseRecord& record) {
     CheckResult check = std::get<Measured>(record.outcome).check;
     check.error.implementation.relative_l2 = 0.5;
-    record.outcome = Unmeasured{.status = Status::inaccurate, .reason = "over its limit", .check = check};
+    record.outcome =
+        Unmeasured{.status = Status::inaccurate, .reason = "over its limit", .check = check};
   });
   EXPECT_EQ(verdict.verdict, Verdict::fail);
   EXPECT_THAT(subjects(verdict), Contains("error.implementation.relative_l2"));
@@ -312,10 +313,9 @@ TEST(ErrorGate, CatchesFivePercentGrowth) {
 }
 
 TEST(ErrorGate, AllowsGrowthBelowItsLimitAndFloor) {
-  EXPECT_EQ(after_measured([](Measured& m) {
-              m.check.error.implementation.relative_l2 *= 1.02;
-            }).verdict,
-            Verdict::pass);
+  EXPECT_EQ(
+      after_measured([](Measured& m) { m.check.error.implementation.relative_l2 *= 1.02; }).verdict,
+      Verdict::pass);
 }
 
 TEST(ErrorGate, CatchesTheLossOfExactness) {
@@ -350,18 +350,21 @@ TEST(ErrorGate, CatchesOutputsThatAreNotFinite) {
     m.check.error.implementation.first_bad = 41;
   });
   EXPECT_EQ(verdict.verdict, Verdict::fail);
-  EXPECT_EQ(verdict.sentence(), "3 outputs are NaN or infinite where the truth is finite, the first "
-                                "at flat index 41: correct the kernel");
+  EXPECT_EQ(verdict.sentence(),
+            "3 outputs are NaN or infinite where the truth is finite, the first "
+            "at flat index 41: correct the kernel");
 }
 
-TEST(ErrorGate, AnErrorThatIsNoNumberFails) {
-  for (const double error :
-       {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
-    const CaseVerdict verdict =
-        after_measured([error](Measured& m) { m.check.error.implementation.relative_l2 = error; });
-    EXPECT_EQ(verdict.verdict, Verdict::fail);
-    EXPECT_THAT(verdict.sentence(), HasSubstr("is infinite, over the limit"));
-  }
+TEST(ErrorGate, AnErrorWithoutAFiniteValueFails) {
+  const auto sentence_at = [](double error) {
+    return after_measured(
+               [error](Measured& m) { m.check.error.implementation.relative_l2 = error; })
+        .sentence();
+  };
+  EXPECT_THAT(sentence_at(std::numeric_limits<double>::infinity()),
+              HasSubstr("is infinite, over the limit"));
+  EXPECT_THAT(sentence_at(std::numeric_limits<double>::quiet_NaN()),
+              HasSubstr("is not a number, over the limit"));
 }
 
 // The format costs 0.06; a total of 0.062 is 1.0333 times that.
@@ -374,15 +377,18 @@ TEST(ErrorGate, HoldsTheTotalToWhatTheFormatCosts) {
   error.total.relative_l2 = 0.062;
   const CaseVerdict verdict = judged(result, result).cases[0];
   EXPECT_EQ(verdict.verdict, Verdict::fail);
-  EXPECT_EQ(verdict.sentence(), "error.total.relative_l2 is 0.062, over 1.030x the 0.06 that the "
-                                "format itself costs: correct the kernel");
+  EXPECT_EQ(verdict.sentence(),
+            "error.total.relative_l2 is 0.062, over 1.030x the 0.06 that the "
+            "format itself costs: correct the kernel");
 }
 
 TEST(ErrorGate, APolicyMayTightenWhatTheSchemeShips) {
   Policy exact = policy();
-  exact.error.insert(exact.error.begin(),
-                     {.match = {.inputs = "exact"}, .relative_l2 = 0, .worst_token = 0,
-                      .growth_limit = 1, .growth_floor = 0});
+  exact.error.insert(exact.error.begin(), {.match = {.inputs = "exact"},
+                                           .relative_l2 = 0,
+                                           .worst_token = 0,
+                                           .growth_limit = 1,
+                                           .growth_floor = 0});
   Result result = fake_result();
   result.cases[0].coordinates.inputs = "exact";
   EXPECT_EQ(judged(result, result, exact).cases[0].verdict, Verdict::fail);

@@ -33,8 +33,8 @@ CaseMatch read_match(const JsonCursor& rule) {
 }
 
 LatencyRule read_latency_rule(const JsonCursor& rule) {
-  rule.only_keys({"op", "scheme", "backend", "inputs", "tokens", "ratio_limit", "between_runs",
-                  "floor_us"});
+  rule.only_keys(
+      {"op", "scheme", "backend", "inputs", "tokens", "ratio_limit", "between_runs", "floor_us"});
   return {.match = read_match(rule),
           .ratio_limit = rule.at("ratio_limit").number(1, 100),
           .between_runs = rule.at("between_runs").number(0, 1),
@@ -82,12 +82,11 @@ std::vector<Rule> read_rules(const JsonCursor& list, Rule (*read)(const JsonCurs
 }
 
 Policy read_policy(const JsonCursor& root) {
-  root.only_keys({"schema", "name", "description", "confidence", "strict", "total", "latency",
-                  "error"});
+  root.only_keys(
+      {"schema", "name", "description", "confidence", "strict", "total", "latency", "error"});
   const JsonCursor schema = root.at("schema");
   if (schema.string() != policy_schema) {
-    schema.fail("not a policy that this version reads",
-                "\"" + std::string(policy_schema) + "\"");
+    schema.fail("not a policy that this version reads", "\"" + std::string(policy_schema) + "\"");
   }
   const auto description = root.find("description");
   return {.name = root.at("name").text(),

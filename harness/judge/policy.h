@@ -4,11 +4,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <nlohmann/json_fwd.hpp>
 
 #include "harness/suite/suite.h"
 
@@ -25,7 +24,7 @@ struct CaseMatch {
 };
 
 struct LatencyRule {
-  CaseMatch match;
+  CaseMatch match = {};
   // A case fails when its latency is surely more than this many times the baseline's. Above 1.
   double ratio_limit = 1;
   // Relative standard deviation of a case's median from one process to the next, which the samples
@@ -36,9 +35,9 @@ struct LatencyRule {
 };
 
 struct ErrorRule {
-  CaseMatch match;
+  CaseMatch match = {};
   // Absolute limits of error.implementation; none: the limits that ship with the scheme.
-  std::optional<double> relative_l2, worst_token;
+  std::optional<double> relative_l2 = {}, worst_token = {};
   // A case fails when an error grows to more than this many times the baseline's and by more than
   // the floor. At least 1.
   double growth_limit = 1;
@@ -53,14 +52,14 @@ struct TotalRule {
 };
 
 struct Policy {
-  std::string name;
-  std::string description;
+  std::string name = {};
+  std::string description = {};
   double confidence = 0;  // of every interval, in (0.5, 1)
   bool strict = false;    // inconclusive is "no verdict" (exit 4) instead of allowed
-  TotalRule total;
+  TotalRule total = {};
   // The first rule that matches a case decides; the last of each matches every case.
-  std::vector<LatencyRule> latency;
-  std::vector<ErrorRule> error;
+  std::vector<LatencyRule> latency = {};
+  std::vector<ErrorRule> error = {};
 
   const LatencyRule& latency_rule(const CaseCoordinates& c) const;
   const ErrorRule& error_rule(const CaseCoordinates& c) const;

@@ -2,9 +2,8 @@
 // have written, so every format escapes them.
 #pragma once
 
-#include <string>
-
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 
 #include "harness/judge/comparison.h"
 #include "harness/judge/judge.h"

@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <cctype>
-
 #include "harness/judge/numbers.h"
 #include "harness/judge/report.h"
 #include "harness/judge/report_parts.h"
@@ -11,7 +8,8 @@ namespace {
 
 // Terminals are wide but ids are long: the id stands last, where it may run over.
 std::string case_table(const Judgement& judgement) {
-  TextTable table({Align::left, Align::right, Align::right, Align::right, Align::left, Align::left});
+  TextTable table(
+      {Align::left, Align::right, Align::right, Align::right, Align::left, Align::left});
   table.add({"verdict", "result", "baseline", "ratio", "interval", "case"});
   for (const CaseVerdict& verdict : judgement.cases) {
     const LatencyCells cells = latency_cells(verdict);
@@ -87,7 +85,8 @@ std::string rivals_table(const std::vector<ComparedRivals>& rivals, const std::s
 }  // namespace
 
 std::string text_report(const SideBySide& side_by_side, const ReportTitle& title) {
-  TextTable table({Align::left, Align::right, Align::right, Align::right, Align::left, Align::left});
+  TextTable table(
+      {Align::left, Align::right, Align::right, Align::right, Align::left, Align::left});
   table.add({"B is", "A", "B", "B / A", "interval", "case"});
   for (const ComparedCase& c : side_by_side.cases) {
     table.add({std::string(to_string(c.change)), format_us(c.a_us), format_us(c.b_us),
