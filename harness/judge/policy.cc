@@ -4,7 +4,9 @@
 
 #include "harness/json/cursor.h"
 #include "harness/json/document.h"
+#include "harness/json/nearest.h"
 #include "harness/suite/select.h"
+#include "reference/base/input_error.h"
 
 namespace moegauge {
 namespace {
@@ -125,6 +127,21 @@ const LatencyRule& Policy::latency_rule(const CaseCoordinates& c) const {
 }
 const ErrorRule& Policy::error_rule(const CaseCoordinates& c) const {
   return first_match(error, c);
+}
+
+std::filesystem::path find_policy(const std::string& name, const std::filesystem::path& root) {
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(name, ignored)) return name;
+  const std::filesystem::path folder = root / "suites" / "policies";
+  const std::filesystem::path shipped = folder / (name + ".json");
+  if (std::filesystem::is_regular_file(shipped, ignored)) return shipped;
+  std::vector<std::string> known;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    known.push_back(entry.path().stem());
+  }
+  std::sort(known.begin(), known.end());
+  throw InputError("--policy", "no file and no shipped policy is called " + quoted(name),
+                   suggestion(name, known));
 }
 
 Policy load_policy(const std::filesystem::path& file) {

@@ -110,6 +110,19 @@ TEST(Policy, EveryShippedFileLoads) {
   EXPECT_GE(files, 1);
 }
 
+TEST(Policy, IsFoundByNameOrByPath) {
+  EXPECT_EQ(find_policy("default", "."), "./suites/policies/default.json");
+  EXPECT_EQ(find_policy("suites/policies/default.json", "/nowhere"), "suites/policies/default.json");
+  try {
+    find_policy("defualt", ".");
+    FAIL() << "found";
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(),
+                 "--policy: no file and no shipped policy is called \"defualt\"; did you mean "
+                 "\"default\"?");
+  }
+}
+
 // 1.03 and 0.01: docs/method.md.
 TEST(Policy, TheDefaultCatchesFivePercentMoreError) {
   const Policy policy = load_policy("suites/policies/default.json");
