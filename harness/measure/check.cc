@@ -103,7 +103,7 @@ ErrorReport measure_errors(const Layer& layer, std::span<const std::uint16_t> y,
   const std::vector<double> emulated =
       expand(truth.emulated, pool_index, static_cast<std::size_t>(cols));
   const auto against = [&](const std::vector<double>& a, const std::vector<double>& b) {
-    return measure_error(a, b, truth.magnitude, rows, cols, pool_index);
+    return measure_error(a, b, truth.magnitude, rows, cols, pool_index, layer.dtype);
   };
   return {.implementation = against(output, truth.emulated),
           .quantization = against(emulated, truth.unquantized),

@@ -33,8 +33,8 @@ struct Request {
 
 struct Reply {
   // A finished case ...
-  std::optional<std::size_t> index;
-  std::optional<CaseRecord> record;
+  std::optional<std::size_t> index = {};
+  std::optional<CaseRecord> record = {};
   bool launched = false;  // LayerSession::Finished
   // ... or the end of the point.
   bool point_done = false;
