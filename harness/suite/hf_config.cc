@@ -94,59 +94,35 @@ void llama4_routing(const JsonCursor&, Model& model) {
   model.shared_experts = 1;
 }
 
-// gpt-oss: biases everywhere, gate and up rows interleaved, alpha 1.702 and beta 1 in its code.
+// gpt-oss: biases everywhere, gate and up rows interleaved, beta 1 in its code, alpha 1.702 unless
+// swiglu_alpha says otherwise.
 void gpt_oss_routing(const JsonCursor& config, Model& model) {
   model.routing_rule = "softmax_after_topk";
   model.renormalize = true;
   model.layer.expert_bias = true;
   model.layer.gate_up_order = GateUpOrder::interleaved;
+  const auto alpha = find_set(config, "swiglu_alpha");
   model.layer.activation = {.kind = ActivationKind::swiglu_clamped,
-                            .alpha = 1.702,
+                            .alpha = alpha ? alpha->number(0, 1e6) : 1.702,
                             .beta = 1.0,
                             .limit = config.at("swiglu_limit").number(0, 1e6)};
 }
 
-const std::array<Architecture, 9>& architectures() {
-  static const std::array<Architecture, 9> all = {{
-      {.model_type = "deepseek_v3",
-       .experts = "n_routed_experts",
-       .intermediate = "moe_intermediate_size",
-       .routing = grouped_routing},
-      {.model_type = "glm4_moe",
-       .experts = "n_routed_experts",
-       .intermediate = "moe_intermediate_size",
-       .routing = grouped_routing},
-      {.model_type = "gpt_oss",
-       .experts = "num_local_experts",
-       .intermediate = "intermediate_size",
-       .routing = gpt_oss_routing},
-      {.model_type = "kimi_k2",
-       .experts = "n_routed_experts",
-       .intermediate = "moe_intermediate_size",
-       .routing = grouped_routing},
-      {.model_type = "llama4",
-       .experts = "num_local_experts",
-       .intermediate = "intermediate_size",
-       .nested = true,
-       .routing = llama4_routing},
-      {.model_type = "minimax_m2",
-       .experts = "num_local_experts",
-       .intermediate = "intermediate_size",
-       .routing = minimax_routing},
-      {.model_type = "mixtral",
-       .experts = "num_local_experts",
-       .intermediate = "intermediate_size",
-       .routing = mixtral_routing},
-      {.model_type = "qwen3_5_moe",
-       .experts = "num_experts",
-       .intermediate = "moe_intermediate_size",
-       .nested = true,
-       .routing = qwen3_5_routing},
-      {.model_type = "qwen3_moe",
-       .experts = "num_experts",
-       .intermediate = "moe_intermediate_size",
-       .routing = qwen3_routing},
-  }};
+const std::vector<Architecture>& architectures() {
+  constexpr bool flat = false, nested = true;
+  static const std::vector<Architecture> all = {
+      {"deepseek_v3", "n_routed_experts", "moe_intermediate_size", flat, grouped_routing},
+      {"glm4_moe", "n_routed_experts", "moe_intermediate_size", flat, grouped_routing},
+      {"gpt_oss", "num_local_experts", "intermediate_size", flat, gpt_oss_routing},
+      {"kimi_k2", "n_routed_experts", "moe_intermediate_size", flat, grouped_routing},
+      {"llama4", "num_local_experts", "intermediate_size", nested, llama4_routing},
+      {"llama4_text", "num_local_experts", "intermediate_size", flat, llama4_routing},
+      {"minimax_m2", "num_local_experts", "intermediate_size", flat, minimax_routing},
+      {"mixtral", "num_local_experts", "intermediate_size", flat, mixtral_routing},
+      {"qwen3_5_moe", "num_experts", "moe_intermediate_size", nested, qwen3_5_routing},
+      {"qwen3_5_moe_text", "num_experts", "moe_intermediate_size", flat, qwen3_5_routing},
+      {"qwen3_moe", "num_experts", "moe_intermediate_size", flat, qwen3_routing},
+  };
   return all;
 }
 
@@ -171,27 +147,45 @@ void read_dtype(const JsonCursor& top, const JsonCursor& config, Model& model) {
   }
 }
 
+std::string integer_scheme(std::int64_t bits, std::int64_t group) {
+  if (bits != 4 && bits != 8) return "";
+  return "w" + std::to_string(bits) + "a16" + (group > 0 ? "_g" + std::to_string(group) : "");
+}
+
+// compressed-tensors: the first group of layers speaks for the experts.
+std::string compressed_scheme(const JsonCursor& quantization) {
+  const auto groups = quantization.at("config_groups").members();
+  if (groups.empty()) return "";
+  const auto& group = groups.front().second;
+  const auto weights = group.at("weights");
+  const std::string type = weights.at("type").string(), strategy = weights.at("strategy").string();
+  const auto bits = weights.at("num_bits").integer(1, 16);
+  if (type == "int" && !find_set(group, "input_activations")) {
+    const auto size = find_set(weights, "group_size");
+    return integer_scheme(bits, size ? size->integer(-1, max_size) : -1);
+  }
+  if (type != "float" || bits != 8) return "";
+  return strategy == "channel" ? "fp8_ptpc" : strategy == "tensor" ? "fp8_tensor" : "";
+}
+
 // The scheme of the checkpoint, where quantization_config says it in a way that has a name here;
-// otherwise none.
-std::vector<std::string> checkpoint_scheme(const JsonCursor& quantization) {
+// otherwise empty.
+std::string checkpoint_scheme(const JsonCursor& quantization) {
   const std::string method = quantization.at("quant_method").string();
   if (method == "fp8") {
     const auto block = find_set(quantization, "weight_block_size");
-    if (!block) return {"fp8_tensor"};
+    if (!block) return "fp8_tensor";
     const auto sides = block->items();
-    const bool usual = sides.size() == 2 && sides[0].integer(1, max_size) == 128 &&
-                       sides[1].integer(1, max_size) == 128;
-    return usual ? std::vector<std::string>{"fp8_block"} : std::vector<std::string>{};
+    const auto is_128 = [](const JsonCursor& side) { return side.integer(1, max_size) == 128; };
+    return sides.size() == 2 && std::ranges::all_of(sides, is_128) ? "fp8_block" : "";
   }
-  if (method == "mxfp4") return {"mxfp4"};
+  if (method == "mxfp4") return "mxfp4";
+  if (method == "compressed-tensors") return compressed_scheme(quantization);
   if (method == "gptq" || method == "awq") {
-    const auto bits = quantization.at("bits").integer(1, 16);
-    const auto group = quantization.at("group_size").integer(-1, max_size);
-    if (bits == 4 || bits == 8) {
-      return {"w" + std::to_string(bits) + "a16" + (group > 0 ? "_g" + std::to_string(group) : "")};
-    }
+    return integer_scheme(quantization.at("bits").integer(1, 16),
+                          quantization.at("group_size").integer(-1, max_size));
   }
-  return {};
+  return "";
 }
 
 }  // namespace
@@ -219,11 +213,11 @@ Model read_hf_config(const JsonDocument& document) {
   found.routing(config, model);
   read_activation(config, model);
   read_dtype(top, config, model);
-  if (const auto quantization = find_set(top, "quantization_config")) {
-    model.served_as = checkpoint_scheme(*quantization);
-  } else {
-    model.served_as = {model.layer.dtype == Dtype::bf16 ? "bf16" : "fp16"};
-  }
+  auto quantization = find_set(top, "quantization_config");
+  if (!quantization) quantization = find_set(config, "quantization_config");
+  const std::string plain = model.layer.dtype == Dtype::bf16 ? "bf16" : "fp16";
+  const std::string scheme = quantization ? checkpoint_scheme(*quantization) : plain;
+  if (!scheme.empty()) model.served_as = {scheme};
   model.source = "config.json of a " + found.model_type + " checkpoint";
   check_model(model, document.where());
   return model;
