@@ -19,7 +19,7 @@ void require_backend(const std::string& name, const std::string& option,
   std::vector<std::string> known = {"auto"};
   for (const Backend* backend : backends) known.emplace_back(backend->name());
   if (std::ranges::count(known, name) > 0) return;
-  throw InputError(option, "no backend is called " + moegauge::quoted(name), suggestion(name, known));
+  throw InputError(option, "no backend is called " + in_quotes(name), suggestion(name, known));
 }
 
 // "cpu" or "cpu:0": the backend's name.
@@ -28,7 +28,7 @@ std::string backend_of_device(const std::string& device, std::span<const Backend
   std::string name = device.substr(0, colon);
   require_backend(name, "--device", backends);
   if (colon != std::string::npos && device.substr(colon + 1) != "0") {
-    throw InputError("--device", moegauge::quoted(device) + " is not the first device",
+    throw InputError("--device", in_quotes(device) + " is not the first device",
                      "this version measures on device 0 of a backend: " + name + ":0");
   }
   return name;
@@ -59,7 +59,7 @@ std::pair<std::size_t, std::size_t> parse_shard(const std::string& text) {
   const bool slash = first.ec == std::errc() && first.ptr != end && *first.ptr == '/';
   const auto second = std::from_chars(slash ? first.ptr + 1 : end, end, count);
   if (!slash || second.ec != std::errc() || second.ptr != end || index < 1 || index > count) {
-    throw InputError("--shard", moegauge::quoted(text) + " is no shard", "I/N with 1 <= I <= N, e.g. 2/4");
+    throw InputError("--shard", in_quotes(text) + " is no shard", "I/N with 1 <= I <= N, e.g. 2/4");
   }
   return {index, count};
 }
@@ -72,7 +72,7 @@ std::vector<CaseCoordinates> only_case(const std::vector<CaseCoordinates>& cases
     if (known.back() == id) return {c};
   }
   const auto nearest = nearest_names(id, known, 1);
-  throw InputError("--iterate", "no case of the suite has the id " + moegauge::quoted(id),
+  throw InputError("--iterate", "no case of the suite has the id " + in_quotes(id),
                    nearest.empty() ? "the suite has no case" : "the nearest is " + nearest.front());
 }
 
@@ -86,7 +86,7 @@ std::vector<CaseCoordinates> select_cases(const Suite& suite, const SelectionOpt
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     require_backend(wanted[i], "--backend", backends);
     if (std::count(wanted.begin(), wanted.begin() + static_cast<std::ptrdiff_t>(i), wanted[i]) > 0) {
-      throw InputError("--backend", moegauge::quoted(wanted[i]) + " is named twice", "name each once");
+      throw InputError("--backend", in_quotes(wanted[i]) + " is named twice", "name each once");
     }
   }
   for (const CaseCoordinates& c : cases) require_backend(c.backend, suite.name, backends);
