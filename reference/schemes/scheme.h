@@ -46,12 +46,12 @@ struct MatrixBytes {
 template <typename Byte>
 struct BasicMatrix {
   MatrixShape shape = {};
-  std::span<Byte> values, scales, zero_points, group_index;
+  std::span<Byte> values = {}, scales = {}, zero_points = {}, group_index = {};
 };
 using Matrix = BasicMatrix<std::byte>;
 using ConstMatrix = BasicMatrix<const std::byte>;
 
-// How one operand is held, for whoever must judge what it can serve or generate what quantises
+// How one operand is held, for whoever must judge whether to serve it, or generate what quantises
 // without loss. Backends decide by these and never by a scheme's name.
 enum class Element : std::uint8_t { activation_dtype, e4m3fn, e4m3fnuz, e2m1, int8, int4 };
 enum class ScaleKind : std::uint8_t { none, fp32, e8m0, activation_dtype };
@@ -68,8 +68,10 @@ struct OperandTraits {
   ScaleKind scale = ScaleKind::none;
   ScaleUnit unit = {};
   // Values of the element type to which a unit's extremes are mapped: a unit that holds
-  // lowest * 2^k and highest * 2^k, and else integer multiples of 2^k between them that the element
-  // type holds, is quantised without loss. Both 0 where there is no scale.
+  // lowest * 2^k and highest * 2^k, and between them only integer multiples of 2^k that the element
+  // type holds, is quantised without loss. Both 0 where there is no scale. With group_index it is
+  // not known beforehand which columns form a unit: a row of nothing but +-highest * 2^k is without
+  // loss if there are no zero points.
   double lowest = 0, highest = 0;
   bool zero_points = false;
   bool group_index = false;   // columns of one group are scattered (act_order)
