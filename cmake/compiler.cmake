@@ -6,18 +6,26 @@ elseif(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VER
   message(FATAL_ERROR "clang++ ${CMAKE_CXX_COMPILER_VERSION} is too old; moegauge needs g++ 12 or clang++ 14")
 endif()
 
+# Paths are hashed from the source folder, so that a fresh clone is served by the cache of another.
 find_program(CCACHE ccache)
 if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+    ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${CCACHE})
 endif()
 
 # -ffp-contract=off: results must not depend on whether the compiler happened to fuse a multiply and
-# an add (docs/decisions/0006-no-contraction.md).
+# an add (docs/decisions/0006-no-contraction.md). -ffile-prefix-map: no folder of this machine in what
+# is built.
 add_library(moegauge_options INTERFACE)
 target_include_directories(moegauge_options INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(moegauge_options INTERFACE
-  -Wall -Wextra -Wshadow -Wconversion -ffp-contract=off $<$<BOOL:${MOEGAUGE_WERROR}>:-Werror>)
+  -Wall -Wextra -Wshadow -Wconversion -ffp-contract=off
+  -ffile-prefix-map=${PROJECT_SOURCE_DIR}/= $<$<BOOL:${MOEGAUGE_WERROR}>:-Werror>)
 target_link_libraries(moegauge_options INTERFACE Threads::Threads)
+# GCC 12 warns of overlapping copies in "literal" + std::string (GCC bug 105651), where there are none.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(moegauge_options INTERFACE -Wno-restrict)
+endif()
 
 if(MOEGAUGE_SANITIZE)
   # GCC documents -Wmaybe-uninitialized and its kin as unreliable in instrumented code.

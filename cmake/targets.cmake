@@ -13,7 +13,9 @@ endfunction()
 function(moegauge_module name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK;OPTIONS")
   add_library(${name} MODULE ${arg_SOURCES})
-  target_compile_options(${name} PRIVATE ${arg_OPTIONS} $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
+  # GCC's own AVX-512 headers start from values that they leave undefined on purpose (GCC bug 105593).
+  target_compile_options(${name} PRIVATE ${arg_OPTIONS}
+    $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique;-Wno-uninitialized;-Wno-maybe-uninitialized>)
   target_link_libraries(${name} PRIVATE moegauge_options ${arg_LINK})
   target_link_options(${name} PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/module.map)
   set_target_properties(${name} PROPERTIES
