@@ -74,9 +74,9 @@ std::unique_ptr<Rows> exact_x(const ExactPlan& plan);
 // `unit` of the weights, resolved (no zeros); `cols` of the matrix.
 std::unique_ptr<Rows> exact_w13(const ExactPlan& plan, const ScaleUnit& unit);
 std::unique_ptr<Rows> exact_w2(const ExactPlan& plan, const ScaleUnit& unit);
-// Biases by row key (rows.h); zero where the plan is not biased.
-float exact_w13_bias(const ExactPlan& plan, std::uint64_t expert, std::int64_t row);
-float exact_w2_bias(const ExactPlan& plan, std::uint64_t expert, std::int64_t row);
+// Biases of one expert, [2N] by row key (rows.h) and [K]; for a biased plan.
+std::vector<float> exact_w13_bias(const ExactPlan& plan, std::uint64_t expert);
+std::vector<float> exact_w2_bias(const ExactPlan& plan, std::uint64_t expert);
 
 // Largest |h|, for static scales.
 double exact_h_anchor(const Layer& layer, const ExactPlan& plan);

@@ -286,20 +286,26 @@ std::unique_ptr<Rows> exact_w2(const ExactPlan& plan, const ScaleUnit& unit) {
   return std::make_unique<ExactW2>(plan, unit);
 }
 
-float exact_w13_bias(const ExactPlan& plan, std::uint64_t expert, std::int64_t row) {
-  const std::int64_t n = row % plan.n.length;
-  if (!plan.biased || n / 2 >= plan.n.length / 2) return 0;
-  const NeuronPair pair = Neurons(plan).at(expert, n / 2);
-  const int units = row < plan.n.length ? pair.gate_bias
-                    : n % 2 == 0        ? pair.up_bias
-                                        : -pair.up_bias;
-  return static_cast<float>(units * plan.product_unit);
+std::vector<float> exact_w13_bias(const ExactPlan& plan, std::uint64_t expert) {
+  const Neurons neurons(plan);
+  const auto n = static_cast<std::size_t>(plan.n.length);
+  std::vector<float> bias(2 * n, 0.0f);
+  for (std::size_t pair = 0; pair < n / 2; ++pair) {
+    const NeuronPair neuron = neurons.at(expert, static_cast<std::int64_t>(pair));
+    const auto gate = static_cast<float>(neuron.gate_bias * plan.product_unit);
+    const auto up = static_cast<float>(neuron.up_bias * plan.product_unit);
+    bias[2 * pair] = bias[2 * pair + 1] = gate;
+    bias[n + 2 * pair] = up;
+    bias[n + 2 * pair + 1] = -up;
+  }
+  return bias;
 }
 
-float exact_w2_bias(const ExactPlan& plan, std::uint64_t expert, std::int64_t row) {
-  if (!plan.biased) return 0;
-  const RandomStream stream(plan.seed, Purpose::w2_bias, expert);
-  return static_cast<float>(static_cast<int>(stream.word(static_cast<std::uint64_t>(row)) % 3) - 1);
+std::vector<float> exact_w2_bias(const ExactPlan& plan, std::uint64_t expert) {
+  RandomWords words(RandomStream(plan.seed, Purpose::w2_bias, expert));
+  std::vector<float> bias(static_cast<std::size_t>(plan.k.length));
+  for (float& b : bias) b = static_cast<float>(static_cast<int>(words.next() % 3) - 1);
+  return bias;
 }
 
 }  // namespace moegauge

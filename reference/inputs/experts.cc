@@ -97,19 +97,10 @@ class GeneratedExperts final : public ExpertSource {
   std::vector<float> bias(std::int64_t local_expert, Role role) const override {
     if (!layer_.expert_bias) return {};
     const std::uint64_t expert = global_ids_[static_cast<std::size_t>(local_expert)];
-    const auto rows = static_cast<std::size_t>(shape_of(layer_, role).rows);
-    std::vector<float> values(rows), out(rows);
-    if (!plan_) {
-      const auto purpose = role == Role::w13 ? Purpose::w13_bias : Purpose::w2_bias;
-      bias_->fill(RandomStream(seed_, purpose, expert), 0, values);
-    } else {
-      for (std::size_t r = 0; r < rows; ++r) {
-        const auto row = static_cast<std::int64_t>(r);
-        values[r] = role == Role::w13 ? exact_w13_bias(*plan_, expert, row)
-                                      : exact_w2_bias(*plan_, expert, row);
-      }
-    }
-    for (std::size_t r = 0; r < rows; ++r) {
+    std::vector<float> values = bias_by_key(expert, role);
+    if (role != Role::w13 || layer_.gate_up_order == GateUpOrder::concatenated) return values;
+    std::vector<float> out(values.size());
+    for (std::size_t r = 0; r < out.size(); ++r) {
       out[r] = values[static_cast<std::size_t>(row_key(role, static_cast<std::int64_t>(r)))];
     }
     return out;
@@ -130,6 +121,15 @@ class GeneratedExperts final : public ExpertSource {
   std::optional<ExactPlan> plan(int unit_spread) const {
     if (distribution_ != Distribution::exact) return std::nullopt;
     return plan_exact(layer_, traits_, seed_, unit_spread);
+  }
+
+  std::vector<float> bias_by_key(std::uint64_t expert, Role role) const {
+    const bool first = role == Role::w13;
+    if (plan_) return first ? exact_w13_bias(*plan_, expert) : exact_w2_bias(*plan_, expert);
+    std::vector<float> values(static_cast<std::size_t>(shape_of(layer_, role).rows));
+    bias_->fill(RandomStream(seed_, first ? Purpose::w13_bias : Purpose::w2_bias, expert), 0,
+                values);
+    return values;
   }
 
   Tensor tensor(Role role, int unit_spread) const {
