@@ -69,7 +69,8 @@ struct Fault {
 
 struct Availability {
   bool present = false;
-  std::string detail;  // "AVX-512 BF16, 2 threads", or why not: "no driver (libcuda.so.1 not found)"
+  std::string detail = {};  // "AVX-512 BF16, 2 threads", or "no driver (libcuda.so.1 not found)"
+  std::string remedy = {};  // where it is not present: how to get it
 };
 
 // Nothing volatile (no clocks): the key under which baselines are kept.
