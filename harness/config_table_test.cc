@@ -207,29 +207,13 @@ TEST(DeviceName, IsSpeltAsEnginesSpellIt) {
   EXPECT_EQ(normalized_device_name("NVIDIA GH200 480GB"), "NVIDIA_GH200_480GB");
 }
 
-// Only what config tables ask of a scheme.
-class FakeScheme : public Scheme {
- public:
-  std::string name() const override { return "fp8_block"; }
-  std::string_view config_dtype() const override { return "fp8_w8a8"; }
-  std::optional<std::pair<int, int>> config_block_shape() const override { return {{128, 128}}; }
-  ErrorLimits error_limits(Dtype, bool) const override { return {}; }
-  MatrixBytes weight_bytes(const MatrixShape&) const override { return {}; }
-  void quantize_weight(std::span<const float>, const Matrix&) const override {}
-  void dequantize_weight(const ConstMatrix&, std::int64_t, std::int64_t,
-                         std::span<double>) const override {}
-  void emulate_activation(std::span<const float>, std::int64_t, std::int64_t,
-                          std::span<double>) const override {}
-  std::int64_t scale_unit(Role) const override { return 128; }
-};
-
 Problem qwen_rank() {
   Problem problem;
   problem.layer.experts = 128;
   problem.layer.top_k = 8;
   problem.layer.hidden_size = 2048;
   problem.layer.intermediate_size = 384;
-  problem.scheme = std::make_shared<FakeScheme>();
+  problem.scheme = make_scheme("fp8_block");
   return problem;
 }
 
