@@ -184,7 +184,7 @@ std::vector<std::string> check_metadata(const ConfigTable& table, const Problem&
       {"scheme", problem.scheme->name()},
       {"hidden_size", std::to_string(problem.layer.hidden_size)},
       {"top_k", std::to_string(problem.layer.top_k)},
-      {"group_size", std::to_string(problem.scheme->scale_unit(Role::w13))}};
+      {"group_size", std::to_string(problem.scheme->traits().weight.unit.cols)}};
   std::map<std::string, std::string> may_change = environment;
   may_change["device"] = normalized_device_name(device.name);
 

@@ -157,12 +157,16 @@ std::size_t JsonCursor::one_of(std::span<const std::string> names, std::string_v
   return static_cast<std::size_t>(found - names.begin());
 }
 
-void JsonCursor::fail(const std::string& wrong, const std::string& right) const {
+std::string JsonCursor::place() const {
   std::string where = where_;
   if (document_ != nullptr) where += ":" + std::to_string(document_->line_of(pointer_));
-  if (!pointer_.empty())
-    where += ": " + in_quotes(pointer_).substr(1, in_quotes(pointer_).size() - 2);
-  throw InputError(where, wrong, right);
+  if (pointer_.empty()) return where;
+  const std::string shown = in_quotes(pointer_);  // a key may hold anything
+  return where + ": " + shown.substr(1, shown.size() - 2);
+}
+
+void JsonCursor::fail(const std::string& wrong, const std::string& right) const {
+  throw InputError(place(), wrong, right);
 }
 
 void JsonCursor::fail_type(const std::string& right) const {

@@ -55,6 +55,8 @@ class JsonCursor {
   // Index of the value in `names`; `what` is the noun of the message: unknown `what` "x".
   std::size_t one_of(std::span<const std::string> names, std::string_view what) const;
 
+  // "file:line: /pointer", for errors about this value. Reads the document again to find the line.
+  std::string place() const;
   // Throws InputError about this value.
   [[noreturn]] void fail(const std::string& wrong, const std::string& right) const;
   [[noreturn]] void fail_type(const std::string& right) const;

@@ -8,9 +8,27 @@ namespace {
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// A typing slip, as opposed to another word: about one edit in three letters.
-bool is_slip(std::string_view name, std::string_view candidate) {
-  return edit_distance(name, candidate) <= std::max<std::size_t>(1, (candidate.size() + 1) / 3);
+// A very long name is no slip of a short one, and its distance would be slow to compute.
+constexpr std::size_t longest_compared = 256;
+
+// About one edit in three letters: a typing slip, as opposed to another word.
+bool is_slip(std::size_t distance, std::string_view candidate) {
+  return distance <= std::max<std::size_t>(1, (candidate.size() + 1) / 3);
+}
+
+struct Ranked {
+  std::size_t distance = 0;
+  std::string name = {};
+};
+
+std::vector<Ranked> rank(std::string_view name, std::span<const std::string> candidates) {
+  std::vector<Ranked> ranked;
+  if (name.size() > longest_compared) return ranked;
+  for (const auto& candidate : candidates) {
+    ranked.push_back({.distance = edit_distance(name, candidate), .name = candidate});
+  }
+  std::ranges::stable_sort(ranked, {}, &Ranked::distance);
+  return ranked;
 }
 
 }  // namespace
@@ -33,27 +51,28 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return above[b.size()];
 }
 
-std::vector<std::string> nearest_names(std::string_view name,
+std::vector<std::string> similar_names(std::string_view name,
                                        std::span<const std::string> candidates, std::size_t limit) {
-  std::vector<std::pair<std::size_t, std::string>> ranked;
-  for (const auto& candidate : candidates)
-    ranked.emplace_back(edit_distance(name, candidate), candidate);
-  std::ranges::stable_sort(ranked, {}, [](const auto& entry) { return entry.first; });
-  ranked.resize(std::min(limit, ranked.size()));
   std::vector<std::string> names;
-  for (auto& entry : ranked) names.push_back(std::move(entry.second));
+  for (const auto& entry : rank(name, candidates)) {
+    const bool contains = !name.empty() && entry.name.find(name) != std::string::npos;
+    const bool similar = contains || entry.distance * 2 <= entry.name.size();
+    if (similar && names.size() < limit) names.push_back(entry.name);
+  }
   return names;
 }
 
 std::string suggestion(std::string_view name, std::span<const std::string> candidates) {
-  if (candidates.empty()) return "";
-  // A very long name is no slip of a short one, and its distance would be slow to compute.
-  if (name.size() <= 256) {
-    const std::string best = nearest_names(name, candidates, 1).front();
-    if (is_slip(name, best)) return "did you mean " + in_quotes(best) + "?";
+  const auto ranked = rank(name, candidates);
+  if (!ranked.empty() && is_slip(ranked.front().distance, ranked.front().name)) {
+    return "did you mean " + in_quotes(ranked.front().name) + "?";
   }
+  return candidates.empty() ? "" : "known: " + joined(candidates);
+}
+
+std::string joined(std::span<const std::string> names) {
   std::string list;
-  for (const auto& candidate : candidates) list += (list.empty() ? "known: " : ", ") + candidate;
+  for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
   return list;
 }
 

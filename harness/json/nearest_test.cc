@@ -29,10 +29,14 @@ TEST(Nearest, SuggestsASlipAndListsTheRestOtherwise) {
   EXPECT_EQ(suggestion("x", {}), "");
 }
 
-TEST(Nearest, RanksByDistanceAndKeepsTheOrderOfTies) {
-  const std::array<std::string, 3> names = {"bb", "ab", "aa"};
-  EXPECT_EQ(nearest_names("aa", names, 2), (std::vector<std::string>{"aa", "ab"}));
-  EXPECT_EQ(nearest_names("cc", names, 9), (std::vector<std::string>{"bb", "ab", "aa"}));
+TEST(Nearest, RanksSimilarNamesByDistanceAndKeepsTheOrderOfTies) {
+  const std::array<std::string, 4> names = {"bb", "ab", "aa", "zzzz"};
+  EXPECT_EQ(similar_names("aa", names, 9), (std::vector<std::string>{"aa", "ab"}));
+  EXPECT_EQ(similar_names("bx", names, 1), (std::vector<std::string>{"bb"}));
+  EXPECT_TRUE(similar_names("cc", names, 9).empty());
+  const std::array<std::string, 2> models = {"kimi-k2", "mixtral-8x7b"};
+  EXPECT_EQ(similar_names("mixtral", models, 3), (std::vector<std::string>{"mixtral-8x7b"}));
+  EXPECT_TRUE(similar_names("", models, 3).empty());
 }
 
 TEST(Nearest, ShowsHostileNamesInOneLine) {

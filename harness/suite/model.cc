@@ -148,11 +148,10 @@ Model load_model(const std::string& name_or_path, const fs::path& root) {
                      "give the folder that holds suites/models");
   }
   if (std::ranges::find(names, name_or_path) == names.end()) {
-    std::string nearest;
-    for (const auto& name : nearest_names(name_or_path, names, 3))
-      nearest += (nearest.empty() ? "" : ", ") + name;
+    const auto similar = similar_names(name_or_path, names, 3);
     throw InputError((root / "suites" / "models").string(), "no model " + in_quotes(name_or_path),
-                     "nearest: " + nearest + "; or give the path of a config.json");
+                     (similar.empty() ? "known: " + joined(names) : "nearest: " + joined(similar)) +
+                         "; or give the path of a config.json");
   }
   const fs::path file = root / "suites" / "models" / (name_or_path + ".json");
   Model model = read_model(JsonDocument::read(file));

@@ -65,13 +65,14 @@ std::string read_config(const JsonCursor& value, const Context& context) {
   if (!value.is_string()) value.fail_type("default, tuned, file:PATH or an object");
   const std::string text = value.text();
   if (text.starts_with('{')) value.fail("an object written as a string", "write the object itself");
+  ConfigRequest request;
   try {
-    const auto request = parse_config_request(text, "");
-    if (request.kind != ConfigRequest::Kind::file) return text;
-    return "file:" + existing_file(value, request.file.string(), context);
+    request = parse_config_request(text, "");
   } catch (const InputError&) {
-    value.fail("unknown config " + in_quotes(text), "write default, tuned, file:PATH or an object");
+    parse_config_request(text, value.place());  // the same again, now that the place is needed
   }
+  if (request.kind != ConfigRequest::Kind::file) return text;
+  return "file:" + existing_file(value, request.file.string(), context);
 }
 
 // uniform, balanced, single, zipf:S, dirichlet:A or a trace file.

@@ -17,10 +17,10 @@ function(moegauge_module name)
   target_compile_options(${name} PRIVATE ${arg_OPTIONS}
     $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique;-Wno-uninitialized;-Wno-maybe-uninitialized>)
   target_link_libraries(${name} PRIVATE moegauge_options ${arg_LINK})
-  target_link_options(${name} PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/module.map)
+  target_link_options(${name} PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/scripts/cmake/module.map)
   set_target_properties(${name} PROPERTIES
     PREFIX "" CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
-    LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/module.map)
+    LINK_DEPENDS ${PROJECT_SOURCE_DIR}/scripts/cmake/module.map)
   set_property(GLOBAL APPEND PROPERTY MOEGAUGE_MODULES ${name})
 endfunction()
 
