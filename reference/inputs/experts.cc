@@ -18,6 +18,8 @@ namespace {
 
 // Standard deviation of biases: of the order of h and y, not dominant.
 constexpr double kBiasDeviation = 0.25;
+// 2^8 between a unit and its neighbour's mean is far more than tells them apart.
+constexpr int kLargestSpread = 8;
 // |h| that a static scale of the second GEMM's activations is calibrated for, where inputs have
 // deviation 1: products of two values near the end of the normal distribution's tails.
 constexpr double kTypicalLargestH = 16;
@@ -182,6 +184,11 @@ std::unique_ptr<ExpertSource> generated_experts(const Layer& layer,
                                                 std::shared_ptr<const Scheme> scheme,
                                                 Distribution distribution, std::uint64_t seed,
                                                 int unit_spread) {
+  require_sizes(layer);
+  if (unit_spread < 0 || unit_spread > kLargestSpread) {
+    throw InputError("unit spread", std::to_string(unit_spread),
+                     "0 to " + std::to_string(kLargestSpread));
+  }
   return std::make_unique<GeneratedExperts>(layer, std::move(scheme), distribution, seed,
                                             unit_spread);
 }

@@ -104,6 +104,17 @@ TEST(GeneratedExperts, AnExpertMapWithGapsIsRefused) {
   EXPECT_THROW(generated_experts(layer, block_scheme(), Distribution::gaussian, kSeed), InputError);
 }
 
+TEST(GeneratedExperts, WhatCannotBeFilledIsRefused) {
+  Layer layer = small_layer();
+  EXPECT_THROW(generated_experts(layer, block_scheme(), Distribution::gaussian, kSeed, -1),
+               InputError);
+  layer.hidden_size = 0;
+  for (const auto d : kAll) {
+    EXPECT_THROW(generated_experts(layer, block_scheme(), d, kSeed), InputError);
+    EXPECT_THROW(generate_inputs(layer, d, {}, 1, kSeed, 0, block_scheme().get()), InputError);
+  }
+}
+
 TEST(GeneratedExperts, InterleavedIsTheSameLayerInAnotherOrder) {
   Layer layer = small_layer();
   layer.expert_bias = true;
