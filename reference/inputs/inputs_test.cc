@@ -8,6 +8,7 @@
 #include <set>
 
 #include "reference/base/input_error.h"
+#include "reference/base/thread_pool.h"
 #include "reference/dtype.h"
 #include "reference/schemes/scheme.h"
 
@@ -63,6 +64,21 @@ TEST(GeneratedExperts, AnyRowRangeGivesTheSameBits) {
         EXPECT_TRUE(std::equal(part.begin(), part.end(), all.begin() + begin * shape.cols))
             << to_string(d);
       }
+    }
+  }
+}
+
+TEST(GeneratedExperts, SeveralThreadsMayAskAtOnce) {
+  const Layer layer = small_layer();
+  for (const auto d : kAll) {
+    const auto source = generated_experts(layer, block_scheme(), d, kSeed, 1);
+    const auto shape = weight_shape(layer, Role::w2);
+    std::vector<std::vector<float>> made(12);
+    ThreadPool(4).parallel_for(12, [&](std::int64_t i) {
+      made[static_cast<std::size_t>(i)] = whole(*source, i % layer.experts, shape);
+    });
+    for (std::int64_t i = 0; i < 12; ++i) {
+      EXPECT_EQ(made[static_cast<std::size_t>(i)], whole(*source, i % layer.experts, shape));
     }
   }
 }
