@@ -34,7 +34,7 @@ std::vector<float> draw_topk_weights(const Layer& layer, std::int64_t tokens, st
   std::vector<double> row(static_cast<std::size_t>(layer.top_k));
   for (std::int64_t m = 0; m < tokens; ++m) {
     double sum = row.size() == 1 ? 1 : 0;
-    for (double& w : row) sum += w = portable_exp(portable_normal_quantile(words.unit()));
+    for (double& w : row) sum += w = portable_exp(normal_quantile(words.unit()));
     std::ranges::sort(row, std::greater<>());
     for (const double w : row) out.push_back(static_cast<float>(w / sum));
   }

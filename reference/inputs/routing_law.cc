@@ -59,7 +59,7 @@ std::vector<double> zipf_popularity(const Layer& layer, double s, std::uint64_t 
 double gamma_variate(double shape, RandomWords& words) {
   const double d = shape - 1.0 / 3, c = 1 / std::sqrt(9 * d);
   while (true) {
-    const double x = portable_normal_quantile(words.unit());
+    const double x = normal_quantile(words.unit());
     const double v = (1 + c * x) * (1 + c * x) * (1 + c * x);
     const double u = words.unit();
     if (v > 0 && portable_log(u) < 0.5 * x * x + d - d * v + d * portable_log(v)) return d * v;

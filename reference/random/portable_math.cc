@@ -48,7 +48,7 @@ double portable_exp(double x) {
   return sum * std::bit_cast<double>(scale);
 }
 
-double portable_normal_quantile(double p) {
+double normal_quantile(double p) {
   const double q = p - 0.5;
   if (std::fabs(q) <= 0.425) {
     constexpr std::array<double, 8> a = {3.3871328727963666080e0,  1.3314166789178437745e+2,

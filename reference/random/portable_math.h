@@ -12,6 +12,6 @@ double portable_log(double x);
 double portable_exp(double x);
 // The standard normal quantile, 0 < p < 1: algorithm AS 241, PPND16 (Wichura, Applied Statistics
 // 37, 1988), accurate to about 1e-16.
-double portable_normal_quantile(double p);
+double normal_quantile(double p);
 
 }  // namespace moegauge

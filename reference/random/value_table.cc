@@ -17,7 +17,7 @@ const std::vector<double>& upper_quantiles() {
   static const std::vector<double> quantiles = [] {
     std::vector<double> q(kSize / 2);
     for (std::size_t i = 0; i < q.size(); ++i) {
-      q[i] = portable_normal_quantile(0.5 + (static_cast<double>(i) + 0.5) / kSize);
+      q[i] = normal_quantile(0.5 + (static_cast<double>(i) + 0.5) / kSize);
     }
     return q;
   }();
