@@ -20,8 +20,9 @@ namespace {
 // Fixed, so that the same sums are formed in the same order for any number of threads.
 constexpr std::int64_t kIntermediateBlock = 64;  // columns of h per task, 2 x 64 rows of w13
 constexpr std::int64_t kHiddenBlock = 128;       // columns of y per task, as many rows of w2
-// Experts held in canonical storage at a time; one at least.
+// Of experts held at a time, in canonical storage and with their rows of x; one expert at least.
 constexpr std::int64_t kBatchBytes = std::int64_t{1} << 29;
+constexpr std::int64_t kGatheredBytes = 2 * sizeof(double);  // per element of x
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -204,14 +205,15 @@ void Computation::emulate(Role role, std::span<const float> in, std::int64_t col
 // fn(experts made resident), as many at a time as fit, in order.
 template <typename Fn>
 void Computation::for_each_batch(Role role, const Fn& fn) {
-  const std::int64_t bytes =
-      static_cast<std::int64_t>(scheme_.weight_bytes(weight_shape(layer_, role)).total());
-  const std::int64_t most =
-      std::max<std::int64_t>(1, kBatchBytes / std::max<std::int64_t>(1, bytes));
-  for (std::int64_t begin = 0; begin < std::ssize(runs_); begin += most) {
-    const std::int64_t count = std::min(most, std::ssize(runs_) - begin);
-    std::vector<std::optional<ResidentExpert>> loading(index(count));
-    pool_.parallel_for(count, [&](std::int64_t i) {
+  const MatrixShape shape = weight_shape(layer_, role);
+  const auto weight_bytes = static_cast<std::int64_t>(scheme_.weight_bytes(shape).total());
+  for (std::int64_t begin = 0, end = 0; begin < std::ssize(runs_); begin = end) {
+    for (std::int64_t bytes = 0; end < std::ssize(runs_); ++end) {
+      bytes += weight_bytes + runs_[index(end)].rows() * k_ * kGatheredBytes;
+      if (end > begin && bytes > kBatchBytes) break;
+    }
+    std::vector<std::optional<ResidentExpert>> loading(index(end - begin));
+    pool_.parallel_for(end - begin, [&](std::int64_t i) {
       loading[index(i)] = make_resident(runs_[index(begin + i)], role);
     });
     std::vector<ResidentExpert> batch;
