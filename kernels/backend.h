@@ -1,5 +1,5 @@
 // The one seam between the harness and everything that computes a layer. No templates, no CUDA or
-// HIP: a backend is one folder behind this header and one line in backends.cc.
+// HIP: a backend is one folder behind this header and one line in kernels/CMakeLists.txt.
 //
 // Life of a measurement:  Backend::refuses -> load (weights resident, packed, several copies) ->
 // LoadedLayer::plan (compiled for tokens and config, workspaces allocated) -> set_inputs per slot ->

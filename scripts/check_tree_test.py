@@ -68,6 +68,9 @@ class Tree(unittest.TestCase):
 
     def test_includes_are_written_from_the_root(self):
         self.assertIn("is no path from the root", self.breach("reference/a.cc", '#include "layer.h"\n'))
+        generated = {"reference/a.cc": '#include "reference/made.inc"\n',
+                     "reference/CMakeLists.txt": "file(CONFIGURE OUTPUT reference/made.inc)\n"}
+        self.assertEqual(self.findings(**generated)[0], [])
 
     def test_a_header_has_its_guard(self):
         self.assertIn("without #pragma once", self.breach("harness/a.h", "int x;\n"))

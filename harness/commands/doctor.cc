@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -13,22 +14,24 @@
 #include "harness/judge/text_table.h"
 #include "harness/measure/prepare.h"
 #include "harness/root.h"
+#include "harness/suite/suite.h"
 
 namespace moegauge {
 namespace {
 
+namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 struct DoctorOptions {
   bool measure = false;
-  std::string model = "qwen3-30b-a3b";
+  std::string model;
   bool json = false;
 };
 
 void declare_options(CLI::App& app, DoctorOptions& o) {
   app.add_flag("--measure", o.measure,
                "Also measure each backend's ceilings: memory reads and, per scheme, dot products");
-  app.add_option("--model", o.model, "Model whose layer the ceilings are measured for [qwen3-30b-a3b]");
+  app.add_option("--model", o.model, "Model whose layer they are measured for [that of suites/quick.json]");
   app.add_flag("--json", o.json, "Print JSON instead of text");
   app.footer(
       "Shows what this machine offers, which backends are there, how to get the others, and what would "
@@ -79,13 +82,13 @@ Json facts_json(const MachineFacts& f) {
 }
 
 // Rates for every scheme that the backend serves on this layer; the first that fails says why.
-Json ceilings_json(const Backend& backend, const std::string& model) {
+Json ceilings_json(const Backend& backend, const std::string& model, const fs::path& root) {
   Json list = Json::array();
   for (const std::string_view name : scheme_names()) {
     CaseCoordinates c;
     c.model = model;
     c.scheme = std::string(name);
-    const Problem problem = problem_of(c, find_root());
+    const Problem problem = problem_of(c, root);
     if (backend.refuses(problem)) continue;
     const auto ceilings = backend.measure_ceilings(problem);
     if (!ceilings) {
@@ -99,7 +102,12 @@ Json ceilings_json(const Backend& backend, const std::string& model) {
   return list;
 }
 
+std::string model_of_quick_suite(const fs::path& root) {
+  return load_suite(root / "suites" / "quick.json", root).cases.front().model;
+}
+
 Json backends_json(const DoctorOptions& o, const Environment& environment) {
+  const fs::path root = find_root();
   Json list = Json::array();
   for (const Backend* backend : environment.backends) {
     const Availability availability = backend->availability();
@@ -111,7 +119,10 @@ Json backends_json(const DoctorOptions& o, const Environment& environment) {
       const Device device = backend->device();
       row["device"] = device_key(device);
       row["last_level_cache_bytes"] = device.last_level_cache_bytes;
-      if (o.measure) row["ceilings"] = ceilings_json(*backend, o.model);
+      if (o.measure) {
+        row["ceilings"] = ceilings_json(
+            *backend, o.model.empty() ? model_of_quick_suite(root) : o.model, root);
+      }
     }
     list.push_back(std::move(row));
   }

@@ -71,9 +71,10 @@ std::vector<CaseCoordinates> only_case(const std::vector<CaseCoordinates>& cases
     known.push_back(case_id(c));
     if (known.back() == id) return {c};
   }
-  const auto nearest = nearest_names(id, known, 1);
+  const auto nearest = similar_names(id, known, 1);
   throw InputError("--iterate", "no case of the suite has the id " + in_quotes(id),
-                   nearest.empty() ? "the suite has no case" : "the nearest is " + nearest.front());
+                   nearest.empty() ? "ids stand in result files, e.g. " + known.front()
+                                   : "the nearest is " + nearest.front());
 }
 
 }  // namespace

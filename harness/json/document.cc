@@ -251,34 +251,42 @@ std::string parser_message(const nlohmann::detail::exception& error) {
   return message;
 }
 
+bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '-' || c == '+' || c == '.';
+}
+
+bool is_not_finite_word(std::string word) {
+  if (word.starts_with('-') || word.starts_with('+')) word.erase(0, 1);
+  std::ranges::transform(word, word.begin(), [](unsigned char c) { return std::tolower(c); });
+  return word == "nan" || word == "infinity" || word == "inf";
+}
+
+// Says in the words of a person what the parser calls an invalid literal.
 void Builder::fail_syntax(std::size_t byte, const nlohmann::detail::exception& error) const {
-  const Place place = place_of(text_, byte);
-  const std::string at =
-      where_ + ":" + std::to_string(place.line) + ":" + std::to_string(place.column);
-  // The word around the byte at which the parser gave up.
-  const auto is_word = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-' || c == '+' || c == '.';
+  const auto at = [&](std::size_t where) {
+    const Place place = place_of(text_, where);
+    return where_ + ":" + std::to_string(place.line) + ":" + std::to_string(place.column);
   };
   std::size_t begin = byte, end = byte;
   while (begin > 0 && is_word(text_[begin - 1])) --begin;
   while (end < text_.size() && is_word(text_[end])) ++end;
-  std::string word(text_.substr(begin, end - begin));
-  while (!word.empty() && (word.front() == '-' || word.front() == '+')) word.erase(0, 1);
-  std::ranges::transform(word, word.begin(), [](unsigned char c) { return std::tolower(c); });
-  if (word == "nan" || word == "infinity" || word == "inf") {
-    throw InputError(at, std::string(text_.substr(begin, end - begin)) + " is no JSON number",
-                     "write a finite number or null");
+  const std::string word(text_.substr(begin, end - begin));
+  constexpr int number_overflow = 406;  // nlohmann's out_of_range for a double
+  if (error.id == number_overflow) {
+    throw InputError(at(begin), "the number " + in_quotes(word) + " overflows a double",
+                     "write a number within +-1.8e308");
   }
-  if (error.id == 406) {
-    throw InputError(
-        at, "the number " + in_quotes(text_.substr(begin, end - begin)) + " overflows a double",
-        "write a number within +-1.8e308");
+  const std::string message = parser_message(error);
+  const bool bad_word = message.find("invalid literal") != std::string::npos ||
+                        message.find("invalid number") != std::string::npos;
+  if (bad_word && is_not_finite_word(word)) {
+    throw InputError(at(begin), word + " is no JSON number", "write a finite number or null");
   }
-  if (text_[byte] == '/' || (byte > 0 && text_[byte - 1] == '/')) {
-    throw InputError(at, "JSON has no comments", "put the words into a \"description\"");
+  if (bad_word && (text_[byte] == '/' || (byte > 0 && text_[byte - 1] == '/'))) {
+    throw InputError(at(byte), "JSON has no comments", "put the words into a \"description\"");
   }
-  throw InputError(at, parser_message(error), "");
+  throw InputError(at(byte), message, "");
 }
 
 }  // namespace

@@ -59,12 +59,17 @@ TEST(StrictJson, RefusesWhatIsNoJsonNumber) {
   EXPECT_EQ(refusal("{\"a\": NaN}"),
             "s.json:1:7: NaN is no JSON number; write a finite number or null");
   EXPECT_EQ(refusal("[1,\n -Infinity]"),
-            "s.json:2:3: -Infinity is no JSON number; write a finite number or null");
+            "s.json:2:2: -Infinity is no JSON number; write a finite number or null");
   EXPECT_EQ(refusal("[1e999]"),
-            "s.json:1:6: the number \"1e999\" overflows a double; write a number within +-1.8e308");
+            "s.json:1:2: the number \"1e999\" overflows a double; write a number within +-1.8e308");
   EXPECT_EQ(refusal("{\"a\": [1, 18446744073709551616]}"),
             "s.json:1: the integer 18446744073709551616 in /a/1 does not fit 64 bits; write a "
             "smaller number");
+}
+
+TEST(StrictJson, DoesNotMistakeTheEndOfABadStringForSomethingElse) {
+  EXPECT_NE(refusal("[\"nan\n\"]").find("control character"), std::string::npos);
+  EXPECT_NE(refusal("[\"a/\n\"]").find("control character"), std::string::npos);
 }
 
 TEST(StrictJson, RefusesCommentsBadUtf8AndDepth) {

@@ -140,7 +140,7 @@ std::filesystem::path find_policy(const std::string& name, const std::filesystem
     known.push_back(entry.path().stem());
   }
   std::sort(known.begin(), known.end());
-  throw InputError("--policy", "no file and no shipped policy is called " + quoted(name),
+  throw InputError("--policy", "no file and no shipped policy is called " + in_quotes(name),
                    suggestion(name, known));
 }
 

@@ -68,7 +68,7 @@ std::optional<Fault> Rival::plan(const Point& point) {
   plan_ = std::move(plan).value();
   prepared_.config_record.hash = plan_->identity().hash;
   work_ = mean_work(prepared_, plan_->identity().numerics, point.timed);
-  if (point.cache != Cache::hot) {
+  if (point.cache == Cache::cold_weights) {
     sets_for_cold_ =
         weight_sets_for_cold(work_.weight_bytes, resident_->device().last_level_cache_bytes);
   }
@@ -112,6 +112,9 @@ std::optional<Fault> Rival::pilot(const Point& point, double row_seconds) {
     if (!measured) return std::move(measured).error();
     seconds = *measured;
   }
+  // Between calls of `cold` the caches are emptied, which takes far longer than most calls: no more
+  // of them than one turn.
+  if (request_.cache == Cache::cold) return std::nullopt;
   constexpr double most_calls = 1e5;
   const double per_call = std::max(seconds / static_cast<double>(request_.calls), 1e-9);
   const auto to_fill = static_cast<std::int64_t>(std::min(std::ceil(row_seconds / per_call), most_calls));

@@ -3,6 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <chrono>
 #include <numeric>
 #include <random>
 #include <utility>
@@ -95,6 +96,8 @@ Rounds measure_rounds(std::span<const Member> members, const StoppingRule& rule,
   if (members.empty()) return result;
   const std::int64_t least = min_rounds(rule, members.size());
   const double cap = rule.seconds_per_member * static_cast<double>(members.size());
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
   double spent = 0;
   for (bool done = false; !done;) {
     const auto order = round_order(members.size(), seed, result.rounds);
@@ -105,6 +108,7 @@ Rounds measure_rounds(std::span<const Member> members, const StoppingRule& rule,
       spent += rows[i] * static_cast<double>(members[order[i]].calls_per_row);
     }
     ++result.rounds;
+    spent = std::max(spent, std::chrono::duration<double>(Clock::now() - start).count());
     if (result.rounds < least) continue;
     bool all_stable = true;
     for (MemberRows& member : result.members) {

@@ -31,7 +31,8 @@ struct StoppingRule {
   double relative_interval = 0.01;
   double confidence = 0.95;
   int min_rows = 9;
-  // Measured seconds after which no new round starts, per member; the least rows come first.
+  // Seconds after which no new round starts, per member: measured seconds or, where they are more
+  // (caches are emptied between calls), those that pass. The least rows come first.
   double seconds_per_member = 0.75;
   int max_rounds = 200;
 };

@@ -182,7 +182,7 @@ LayerSession::Residence& LayerSession::reside(const PreparedCase& prepared) {
 std::int64_t LayerSession::weight_sets_wanted(const PreparedCase& prepared) const {
   std::map<std::string, std::int64_t> least_tokens;
   for (const CaseCoordinates& c : cases_) {
-    if (parse_cache(c.cache) == Cache::hot || c.tokens == 0) continue;
+    if (parse_cache(c.cache) != Cache::cold_weights || c.tokens == 0) continue;
     const auto [entry, added] = least_tokens.emplace(c.routing, c.tokens);
     if (!added) entry->second = std::min(entry->second, c.tokens);
   }

@@ -64,6 +64,8 @@ std::vector<Comparison> compare_rivals(std::span<const CaseRecord> cases) {
     for (const CaseRecord* rival : rivals) {
       const auto& earlier = rival->measured()->latency.samples;
       if (earlier.size() != samples.size() || samples.size() < 2) continue;
+      // A call that takes no time (0 tokens) has no ratio.
+      if (rival->measured()->latency.min <= 0 || record.measured()->latency.min <= 0) continue;
       const PairedRatio paired = paired_ratio(earlier, samples);
       comparisons.push_back({point, rival->id(), record.id(), paired.ratio, paired.low, paired.high,
                              paired.rounds});

@@ -6,6 +6,7 @@
 
 #include "harness/suite/suite.h"
 #include "reference/base/input_error.h"
+#include "reference/schemes/scheme.h"
 
 namespace moegauge {
 namespace {
@@ -108,6 +109,7 @@ TEST(ShippedModels, AllLoad) {
     EXPECT_FALSE(model.hf_id.empty()) << name;
     EXPECT_FALSE(model.source.empty()) << name;
     EXPECT_FALSE(model.served_as.empty()) << name;
+    for (const auto& scheme : model.served_as) EXPECT_NE(make_scheme(scheme), nullptr) << scheme;
   }
 }
 

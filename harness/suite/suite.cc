@@ -12,6 +12,7 @@
 #include "harness/json/cursor.h"
 #include "harness/json/nearest.h"
 #include "reference/base/input_error.h"
+#include "reference/schemes/scheme.h"
 
 namespace moegauge {
 namespace {
@@ -75,6 +76,20 @@ std::string read_config(const JsonCursor& value, const Context& context) {
   return "file:" + existing_file(value, request.file.string(), context);
 }
 
+std::string read_scheme(const JsonCursor& value) {
+  const std::string text = value.text();
+  if (make_scheme(text) != nullptr) return text;
+  const auto families = scheme_names();
+  for (const auto family : families) {
+    if (!text.starts_with(std::string(family) + "_")) continue;
+    const std::string options(scheme_options(family));
+    value.fail("unknown options in scheme " + in_quotes(text),
+               std::string(family) + (options.empty() ? " takes none" : " takes " + options));
+  }
+  const std::vector<std::string> names(families.begin(), families.end());
+  value.fail("unknown scheme " + in_quotes(text), suggestion(text, names));
+}
+
 // uniform, balanced, single, zipf:S, dirichlet:A or a trace file.
 std::string read_routing(const JsonCursor& value, const Context& context) {
   const std::string text = value.text();
@@ -116,7 +131,7 @@ const std::vector<Field>& fields() {
       {"model", [](const J& v, const X& x, C& c) { c.model = read_model_name(v, x); }},
       {"tp", [](const J& v, const X&, C& c) { c.tp = v.integer(1, max_ranks); }},
       {"ep", [](const J& v, const X&, C& c) { c.ep = v.integer(1, max_ranks); }},
-      {"scheme", [](const J& v, const X&, C& c) { c.scheme = v.text(); }},
+      {"scheme", [](const J& v, const X&, C& c) { c.scheme = read_scheme(v); }},
       {"inputs", [](const J& v, const X&, C& c) { c.inputs = listed(v, input_names, "inputs"); }},
       {"routing", [](const J& v, const X& x, C& c) { c.routing = read_routing(v, x); }},
       {"cache", [](const J& v, const X&, C& c) { c.cache = listed(v, cache_names, "cache"); }},

@@ -1,5 +1,6 @@
 #include "harness/suite/suite.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -158,6 +159,21 @@ TEST_F(SuiteFile, RefusesWrongValuesWithPointerAndRange) {
             "s.json:4: /cases/0/routing: unknown routing \"ballanced\"; write uniform, balanced, "
             "single, zipf:S, "
             "dirichlet:A or the path of a trace file");
+}
+
+TEST_F(SuiteFile, RefusesSchemesThatDoNotExist) {
+  const auto scheme = [&](const std::string& name) {
+    return refusal("\"cases\": [{\"model\": \"mixtral-8x7b\", \"tokens\": 1, \"scheme\": \"" +
+                   name + "\"}]");
+  };
+  EXPECT_EQ(scheme("w4a16_g128"), "accepted");
+  EXPECT_EQ(scheme("fp8_blok"),
+            "s.json:3: /cases/0/scheme: unknown scheme \"fp8_blok\"; did you mean \"fp8_block\"?");
+  EXPECT_EQ(scheme("bf16_fast"),
+            "s.json:3: /cases/0/scheme: unknown options in scheme \"bf16_fast\"; bf16 takes none");
+  EXPECT_THAT(
+      scheme("int3"),
+      testing::StartsWith("s.json:3: /cases/0/scheme: unknown scheme \"int3\"; known: bf16, "));
 }
 
 TEST_F(SuiteFile, RefusesLayersThatCannotBe) {
