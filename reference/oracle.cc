@@ -20,7 +20,7 @@ namespace {
 // Fixed, so that the same sums are formed in the same order for any number of threads.
 constexpr std::int64_t kIntermediateBlock = 64;  // columns of h per task, 2 x 64 rows of w13
 constexpr std::int64_t kHiddenBlock = 128;       // columns of y per task, as many rows of w2
-// Of experts held at a time, in canonical storage and with their rows of x; one expert at least.
+// Of experts held at a time, in canonical storage and with their rows of x.
 constexpr std::int64_t kBatchBytes = std::int64_t{1} << 29;
 constexpr std::int64_t kGatheredBytes = 2 * sizeof(double);  // per element of x
 
@@ -67,9 +67,11 @@ struct Scratch {
 
 class Computation {
  public:
-  Computation(const Layer& layer, const Scheme& scheme, const Numerics& numerics,
-              const ExpertSource& experts, const LayerInputs& inputs, int threads)
-      : layer_(layer),
+  Computation(std::int64_t batch_bytes, const Layer& layer, const Scheme& scheme,
+              const Numerics& numerics, const ExpertSource& experts, const LayerInputs& inputs,
+              int threads)
+      : batch_bytes_(batch_bytes),
+        layer_(layer),
         scheme_(scheme),
         numerics_(numerics),
         experts_(experts),
@@ -130,6 +132,7 @@ class Computation {
                                         : round_to(layer_.dtype, value);
   }
 
+  const std::int64_t batch_bytes_;
   const Layer& layer_;
   const Scheme& scheme_;
   const Numerics& numerics_;
@@ -210,7 +213,7 @@ void Computation::for_each_batch(Role role, const Fn& fn) {
   for (std::int64_t begin = 0, end = 0; begin < std::ssize(runs_); begin = end) {
     for (std::int64_t bytes = 0; end < std::ssize(runs_); ++end) {
       bytes += weight_bytes + runs_[index(end)].rows() * k_ * kGatheredBytes;
-      if (end > begin && bytes > kBatchBytes) break;
+      if (end > begin && bytes > batch_bytes_) break;
     }
     std::vector<std::optional<ResidentExpert>> loading(index(end - begin));
     pool_.parallel_for(end - begin, [&](std::int64_t i) {
@@ -405,10 +408,16 @@ void Computation::finish() {
 
 }  // namespace
 
+Truth compute_truth_within(std::int64_t batch_bytes, const Layer& layer, const Scheme& scheme,
+                           const Numerics& numerics, const ExpertSource& experts,
+                           const LayerInputs& inputs, int threads) {
+  check_truth_inputs(layer, scheme, experts, inputs);
+  return Computation(batch_bytes, layer, scheme, numerics, experts, inputs, threads).run();
+}
+
 Truth compute_truth(const Layer& layer, const Scheme& scheme, const Numerics& numerics,
                     const ExpertSource& experts, const LayerInputs& inputs, int threads) {
-  check_truth_inputs(layer, scheme, experts, inputs);
-  return Computation(layer, scheme, numerics, experts, inputs, threads).run();
+  return compute_truth_within(kBatchBytes, layer, scheme, numerics, experts, inputs, threads);
 }
 
 }  // namespace moegauge
