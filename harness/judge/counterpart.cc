@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "harness/judge/numbers.h"
+#include "reference/random/portable_math.h"
 
 namespace moegauge {
 

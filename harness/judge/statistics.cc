@@ -6,6 +6,8 @@
 #include <numbers>
 #include <vector>
 
+#include "reference/random/portable_math.h"
+
 namespace moegauge {
 namespace {
 
@@ -39,22 +41,6 @@ double binomial_half_cdf(std::ptrdiff_t k, std::size_t n) {
     sum += std::exp(log_term);
   }
   return std::min(sum, 1.0);
-}
-
-double normal_quantile(double p) {
-  assert(p > 0 && p < 1);
-  if (p > 0.5) return -normal_quantile(1 - p);
-  // Abramowitz and Stegun 26.2.23 (error below 4.5e-4), then two Newton steps on the exact
-  // distribution function, each of which squares the error.
-  const double t = std::sqrt(-2 * std::log(p));
-  double z = -(t - (2.515517 + 0.802853 * t + 0.010328 * t * t) /
-                       (1 + 1.432788 * t + 0.189269 * t * t + 0.001308 * t * t * t));
-  for (int step = 0; step < 2; ++step) {
-    const double below = std::erfc(-z / std::numbers::sqrt2) / 2;
-    const double density = std::exp(-z * z / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
-    z -= (below - p) / density;
-  }
-  return z;
 }
 
 MedianInterval median_interval(std::span<const double> samples, double confidence) {

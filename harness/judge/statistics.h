@@ -14,9 +14,6 @@ double median(std::span<const double> samples);
 // P(X <= k) for X ~ Binomial(n, 1/2); 0 for k < 0.
 double binomial_half_cdf(std::ptrdiff_t k, std::size_t n);
 
-// The z with P(Z <= z) = p for a standard normal Z; p in (0, 1).
-double normal_quantile(double p);
-
 struct MedianInterval {
   double low = 0, high = 0;
   double coverage = 0;  // exact, and at least what was asked for unless there are too few samples

@@ -39,15 +39,6 @@ TEST(BinomialHalfCdf, HoldsWhereTwoToTheMinusNUnderflows) {
   EXPECT_NEAR(binomial_half_cdf(5000, 10001), 0.5, 1e-9);
 }
 
-// Table of the standard normal distribution (Abramowitz and Stegun, table 26.5 and usual texts).
-TEST(NormalQuantile, MatchesPublishedTables) {
-  EXPECT_NEAR(normal_quantile(0.5), 0, 1e-9);
-  EXPECT_NEAR(normal_quantile(0.975), 1.959963984540054, 1e-9);
-  EXPECT_NEAR(normal_quantile(0.995), 2.575829303548901, 1e-9);
-  EXPECT_NEAR(normal_quantile(0.05), -1.644853626951473, 1e-9);
-  EXPECT_NEAR(normal_quantile(1e-6), -4.753424308822899, 1e-8);
-}
-
 // Ranks and coverages of the usual table of distribution-free intervals for the median (Conover,
 // Practical Nonparametric Statistics, and others), where each is a sum of binomial terms:
 //   n  6: (1, 6)   1 - 2/64            = .96875
