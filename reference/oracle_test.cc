@@ -428,6 +428,21 @@ TEST(IllegalInputs, IncludeAMissingStaticScale) {
   EXPECT_THROW(truth_of(layer, *scheme, experts, in), InputError);
 }
 
+TEST(IllegalInputs, IncludeABiasOfTheWrongLength) {
+  class Short final : public HeldExperts {
+   public:
+    using HeldExperts::HeldExperts;
+    std::vector<float> bias(std::int64_t, Role) const override { return {1}; }
+  };
+  Layer layer = layer_of(1, 1, 1, 1);
+  layer.expert_bias = true;
+  const auto scheme = make_scheme("bf16");
+  const Short experts(layer, *scheme, {{1, 1}}, {{1}});
+  HeldInputs in = HeldInputs::random(layer, 1, 3);
+  in.ids = {0};
+  EXPECT_THROW(truth_of(layer, *scheme, experts, in), InputError);
+}
+
 // E4M3 rounds a value to 4 significant bits: a relative error uniform within half a step of values
 // spread over a binade, 0.026 rms. Products of two such operands, summed, keep sqrt(2) of it:
 // 0.037.
