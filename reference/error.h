@@ -28,7 +28,8 @@ struct ErrorMetrics {
 
 // a [rows, cols]: output of elements `dtype`, decoded to double. Row r of a is compared with row
 // pool[r] of b and magnitude [pool rows, cols]; an empty `pool` is the identity. Rows in which b
-// holds an infinity are not compared; where b holds a NaN, a must be NaN in the whole row.
+// holds an infinity are not compared. Where b is NaN, a must be NaN too, and such a row counts for
+// nothing else.
 ErrorMetrics measure_error(std::span<const double> a, std::span<const double> b,
                            std::span<const double> magnitude, std::int64_t rows, std::int64_t cols,
                            std::span<const std::int32_t> pool, Dtype dtype);

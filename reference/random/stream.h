@@ -53,7 +53,8 @@ class RandomStream {
 // Words of a stream in order, for code that draws until it is content.
 class RandomWords {
  public:
-  explicit constexpr RandomWords(const RandomStream& stream) : stream_(stream) {}
+  explicit constexpr RandomWords(const RandomStream& stream, std::uint32_t first_block = 0)
+      : stream_(stream), number_(first_block) {}
 
   constexpr std::uint32_t next() {
     if (used_ == 4) {
@@ -77,7 +78,7 @@ class RandomWords {
  private:
   RandomStream stream_;
   PhiloxCounter block_ = {};
-  std::uint32_t number_ = 0;
+  std::uint32_t number_;
   std::size_t used_ = 4;
 };
 

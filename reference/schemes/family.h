@@ -29,4 +29,7 @@ struct SchemeFamily {
   std::unique_ptr<const Scheme> (*make)(SchemeOptions& options);
 };
 
+// Every family in the order of the list in CMakeLists.txt, which generates the definition.
+std::vector<SchemeFamily> all_families();
+
 }  // namespace moegauge

@@ -1,5 +1,5 @@
 // The scheme seam: number formats and scale granularity of one way to quantise a layer. One file
-// per scheme family defines a Scheme and is named once in schemes.cc; nothing else in the project
+// per scheme family defines a Scheme and is named once in the list of CMakeLists.txt; nothing else
 // compares schemes by name.
 //
 // The canonical storage defined here (row-major values, scales beside them) is what checkpoints

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <string>
 #include <vector>
 
@@ -8,15 +7,10 @@
 
 namespace moegauge {
 
-// Declares NAME_family() for each line of the list in CMakeLists.txt.
-#include "reference/schemes/families_declared.inc"
-
 namespace {
 
 const std::vector<SchemeFamily>& families() {
-  static const std::vector<SchemeFamily> all = {
-#include "reference/schemes/families_called.inc"
-  };
+  static const std::vector<SchemeFamily> all = all_families();
   return all;
 }
 

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "reference/inputs.h"
 #include "reference/random/value_table.h"
 
 namespace moegauge {
@@ -19,6 +20,25 @@ void gaussian_fill(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }
 BENCHMARK(gaussian_fill)->Arg(2048)->Arg(7168);
+
+void original_rows(benchmark::State& state, Distribution distribution, int unit_spread) {
+  const Layer layer = {.experts = 1, .top_k = 1, .hidden_size = 2048, .intermediate_size = 768};
+  const auto experts =
+      generated_experts(layer, make_scheme("fp8_block"), distribution, 1, unit_spread);
+  const MatrixShape shape = weight_shape(layer, Role::w13);
+  std::vector<float> rows(static_cast<std::size_t>(64 * shape.cols));
+  for (auto _ : state) {
+    experts->original(0, shape, 0, 64, rows);
+    benchmark::ClobberMemory();
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(rows.size()));
+}
+BENCHMARK_CAPTURE(original_rows, gaussian, Distribution::gaussian, 0);
+BENCHMARK_CAPTURE(original_rows, gaussian_spread, Distribution::gaussian, 2);
+BENCHMARK_CAPTURE(original_rows, uniform, Distribution::uniform, 0);
+BENCHMARK_CAPTURE(original_rows, heavy_tail, Distribution::heavy_tail, 0);
+BENCHMARK_CAPTURE(original_rows, degenerate, Distribution::degenerate, 0);
+BENCHMARK_CAPTURE(original_rows, exact, Distribution::exact, 0);
 
 }  // namespace
 }  // namespace moegauge
