@@ -109,8 +109,8 @@ std::string JsonCursor::string() const {
 std::string JsonCursor::text() const {
   const std::string value = string();
   if (value.empty()) fail("an empty string", "write at least one character");
-  for (const unsigned char c : value) {
-    if (c < 0x20 || c == 0x7F)
+  for (const char c : value) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F)
       fail("a control character in " + in_quotes(value), "write printable characters");
   }
   return value;

@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "harness/result/json_fields.h"
+#include "harness/result/record_testing.h"
 #include "harness/result/result_io.h"
-#include "harness/result/test_records.h"
 #include "reference/base/input_error.h"
 
 namespace moegauge {

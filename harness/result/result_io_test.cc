@@ -13,7 +13,7 @@
 
 #include "harness/result/benchmark_rows.h"
 #include "harness/result/json_fields.h"
-#include "harness/result/test_records.h"
+#include "harness/result/record_testing.h"
 #include "reference/base/input_error.h"
 
 namespace moegauge {
