@@ -228,6 +228,8 @@ void fused_rows(const GemmArgs& g, const WeightBlock& block, std::int64_t row) {
       const float* a = rows + k / kStep * MR;
       const std::byte* w = block.w + (k - block.begin) / kRun * run_bytes + v0 * 64;
       for (std::int64_t line = 0; line < length / kStep; line += 16, a += MR * 16) {
+#pragma GCC unroll 12
+        for (int r = 0; r < MR; ++r) __builtin_prefetch(a + (MR + r) * 16, 0, 3);
         for (int run = 0; run < kRuns; ++run, w += run_bytes) {
 #pragma GCC unroll 2
           for (int v = 0; v < NV; v += kHalf) {
