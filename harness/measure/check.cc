@@ -81,15 +81,9 @@ std::optional<std::string> difference(const Output& first, const Output& again, 
 CheckInputs make_check_inputs(const Layer& layer, Distribution distribution, const RoutingLaw& law,
                               std::int64_t tokens, std::uint64_t seed, const Scheme* scheme) {
   constexpr std::uint64_t pool_stream = 0;
-<<<<<<< HEAD
-  CheckInputs inputs{
-      generate_inputs(layer, distribution, law, std::min(tokens, kPoolRows), seed, pool_stream),
-      {}};
-=======
   CheckInputs inputs{generate_inputs(layer, distribution, law, std::min(tokens, kPoolRows), seed,
                                      pool_stream, scheme),
                      {}};
->>>>>>> main
   if (tokens > kPoolRows) {
     inputs.repeated = repeat_from_pool(inputs.pool, layer, tokens, seed);
   } else {
