@@ -196,8 +196,9 @@ std::int64_t LayerSession::weight_sets_wanted(const PreparedCase& prepared) cons
   std::int64_t sets = 1;
   for (const auto& [routing, tokens] : least_tokens) {
     const RoutingLaw law = parse_routing_law(routing, problem_.layer);
-    const OwnedInputs inputs = generate_inputs(problem_.layer, distribution_, law, tokens,
-                                               settings_.seed, kFirstTimedStream, problem_.scheme.get());
+    const OwnedInputs inputs =
+        generate_inputs(problem_.layer, distribution_, law, tokens, settings_.seed,
+                        kFirstTimedStream, problem_.scheme.get());
     const Work work = work_of(problem_.layer, *problem_.scheme, Numerics{}, inputs.view());
     sets = std::max(sets, weight_sets_for_cold(work.weight_bytes, cache_bytes));
   }
