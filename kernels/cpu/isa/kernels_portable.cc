@@ -4,7 +4,13 @@ namespace moegauge::cpu {
 namespace {
 
 #define MOEGAUGE_LANES 4
-#define MOEGAUGE_OPAQUE(v) asm volatile("" : "+g"(v))
+#if defined(__x86_64__)
+#define MOEGAUGE_OPAQUE(v) asm volatile("" : "+x"(v))
+#elif defined(__aarch64__)
+#define MOEGAUGE_OPAQUE(v) asm volatile("" : "+w"(v))
+#else
+#define MOEGAUGE_OPAQUE(v) asm volatile("" : "+m"(v))
+#endif
 #include "kernels/cpu/isa/row_blocks.h"
 #include "kernels/cpu/isa/vec.h"
 
