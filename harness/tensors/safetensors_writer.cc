@@ -170,6 +170,7 @@ void SafetensorsWriter::commit() {
 
 void SafetensorsWriter::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
   written_ += bytes.size();
+  const auto begin = static_cast<off64_t>(offset), size = static_cast<off64_t>(bytes.size());
   while (!bytes.empty()) {
     const ssize_t wrote = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (wrote < 0 && errno == EINTR) continue;
@@ -177,6 +178,8 @@ void SafetensorsWriter::write_at(std::uint64_t offset, std::span<const std::byte
     offset += static_cast<std::uint64_t>(wrote);
     bytes = bytes.subspan(static_cast<std::size_t>(wrote));
   }
+  // The disk works while more is made, and the final sync waits for little. Only a hint.
+  ::sync_file_range(fd_, begin, size, SYNC_FILE_RANGE_WRITE);
 }
 
 void SafetensorsWriter::fail(int reason) const {
