@@ -2,12 +2,14 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <ostream>
 #include <string>
 #include <vector>
 
+#include "harness/commands/interrupt.h"
 #include "harness/tensors/convert_checkpoint.h"
 
 namespace moegauge {
@@ -61,13 +63,24 @@ std::string shown(const std::string& name, std::span<const std::int64_t> shape,
   return text;
 }
 
+// Ctrl-C or SIGTERM. Both are blocked while an InterruptGuard lives, and so seen as pending.
+struct Interrupted {};
+
+void throw_if_interrupted() {
+  sigset_t pending;
+  sigpending(&pending);
+  if (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1)
+    throw Interrupted();
+}
+
 int convert(const Options& o, const Environment& environment) {
   ThreadPool pool(ThreadPool::usable_processors());
   const auto begin = std::chrono::steady_clock::now();
   const ConvertReport report = convert_checkpoint(
       o.in, o.out,
       {.target = {.block_rows = o.block[0], .block_cols = o.block[1], .fnuz = o.flavor == "fnuz"},
-       .allow_non_finite = o.allow_nonfinite},
+       .allow_non_finite = o.allow_nonfinite,
+       .before_write = throw_if_interrupted},
       pool, [&](const ConvertedTensor& tensor) {
         environment.out << shown(tensor.name, tensor.shape, tensor.sums) << '\n' << std::flush;
       });
@@ -87,7 +100,15 @@ int convert(const Options& o, const Environment& environment) {
 Action add_convert(CLI::App& subcommand) {
   auto options = std::make_shared<Options>();
   declare_options(subcommand, *options);
-  return [options](const Environment& environment) { return convert(*options, environment); };
+  return [options](const Environment& environment) {
+    const InterruptGuard guard;  // its end lets a signal that came end the process as usual
+    try {
+      return convert(*options, environment);
+    } catch (const Interrupted&) {  // the unfinished files are gone by now
+      environment.err << "moegauge: interrupted; " << options->out << " is as it was\n";
+      return static_cast<int>(exit_bad_input);
+    }
+  };
 }
 
 }  // namespace moegauge

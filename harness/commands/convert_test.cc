@@ -1,5 +1,8 @@
 // `moegauge convert` from the command line to the exit code; what is converted into what is tested
 // in harness/tensors/convert_checkpoint_test.cc.
+#include <unistd.h>
+
+#include <csignal>
 #include <sstream>
 
 #include "harness/commands/command.h"
@@ -82,6 +85,24 @@ TEST(Convert, EndsWithTwoWhereThereIsNothingToConvertOrTheUsageIsWrong) {
   EXPECT_EQ(run({in, out, "--to", "int3", "--flavor", "ocp"}).code, 2);
   EXPECT_EQ(run({in, out, "--to", "fp8_block", "--flavor", "ocp", "--block", "0,128"}).code, 2);
   EXPECT_EQ(run({in, in, "--to", "fp8_block", "--flavor", "ocp"}).code, 2);
+  EXPECT_THAT(folder.names(), ElementsAre("in.safetensors"));
+}
+
+TEST(Convert, LeavesNothingUnfinishedWhenItIsInterrupted) {
+  const TemporaryFolder folder;
+  const std::string in = folder.write("in.safetensors", mxfp8_file(0x38));
+  sigset_t term;
+  sigemptyset(&term);
+  sigaddset(&term, SIGTERM);
+  sigset_t before;
+  pthread_sigmask(SIG_BLOCK, &term, &before);  // so that it does not end the test
+  kill(getpid(), SIGTERM);
+  const Ran ran = run({in, folder / "out.safetensors", "--to", "fp8_block", "--flavor", "ocp"});
+  int taken = 0;
+  sigwait(&term, &taken);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("interrupted"));
   EXPECT_THAT(folder.names(), ElementsAre("in.safetensors"));
 }
 

@@ -36,7 +36,6 @@ class Converter {
             const std::function<void(const ConvertedTensor&)>& done)
       : options_(options), pool_(pool), done_(done) {}
 
-  // Writes the file; returns the size of its tensors.
   void write(const ShardPlan& shard, const fs::path& out) {
     SafetensorsWriter writer(out, shard.tensors, shard.from->header().metadata);
     for (const CopiedTensor& tensor : shard.copied) copy(*shard.from, tensor, writer);
@@ -53,6 +52,7 @@ class Converter {
     const auto parts =
         static_cast<std::int64_t>((bytes.size() + copied_at_once - 1) / copied_at_once);
     pool_.parallel_for(parts, [&](std::int64_t part) {
+      options_.before_write();
       const std::uint64_t begin = static_cast<std::uint64_t>(part) * copied_at_once;
       writer.write(tensor.to, begin,
                    bytes.subspan(begin, std::min(copied_at_once, bytes.size() - begin)));
@@ -81,6 +81,7 @@ class Converter {
                                 .scales = octets(scales.bytes())},
                                target, pool_, block_scales,
                                [&](std::int64_t first, std::span<const std::uint8_t> part) {
+                                 options_.before_write();
                                  writer.write(pair.values_to, static_cast<std::uint64_t>(first),
                                               std::as_bytes(part));
                                })};

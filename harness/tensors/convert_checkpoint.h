@@ -22,6 +22,9 @@ namespace moegauge {
 struct ConvertOptions {
   BlockTarget target = {};
   bool allow_non_finite = false;
+  // Called before each part is written, from several threads at once; what it throws ends the
+  // conversion as an error does.
+  std::function<void()> before_write = [] {};
 };
 
 struct ConvertedTensor {
