@@ -75,11 +75,15 @@ struct Availability {
 
 // Nothing volatile (no clocks): the key under which baselines are kept.
 struct Device {
-  std::string name;  // as in tuned-config file names: NVIDIA_H200, or the CPU's model
+  std::string name;  // NVIDIA_H200, or the CPU's model
   std::string arch;  // sm_90, gfx942, avx512_bf16, ...
   std::int64_t memory_bytes = 0;
   std::int64_t last_level_cache_bytes = 0;
   int units = 0;  // threads used, multiprocessors
+  // Where tuned files serve a class of devices: the class, as in their names. A file's `device`
+  // metadata still says where it was measured, and elsewhere the record says `stale`.
+  std::string tuned_class = {};
+  const std::string& tuned_name() const { return tuned_class.empty() ? name : tuned_class; }
 };
 
 // Rates measured by the backend itself, now, on this machine; 0 where not measured.

@@ -71,7 +71,7 @@ Expected<ResolvedConfig, Unmeasured> from_file(const fs::path& file, std::string
 Expected<ResolvedConfig, Unmeasured> tuned_config(const Backend& backend, const Problem& problem,
                                                   const fs::path& root) {
   const Device device = backend.device();
-  const std::string name = config_file_name(problem.layer, *problem.scheme, device.name);
+  const std::string name = config_file_name(problem.layer, *problem.scheme, device.tuned_name());
   const fs::path file = root / backend.config_folder() / name;
   std::error_code ignored;
   if (backend.config_folder().empty() || !fs::exists(file, ignored)) {

@@ -82,7 +82,9 @@ class CpuBackend final : public Backend {
             .arch = level_ ? std::string(to_string(*level_)) : "",
             .memory_bytes = machine().memory_bytes,
             .last_level_cache_bytes = machine().last_level_cache_bytes,
-            .units = machine().processors};
+            .units = machine().processors,
+            // Virtual machines hide the model; the instruction set is what decides tile sizes.
+            .tuned_class = level_ ? "CPU_" + std::string(to_string(*level_)) : ""};
   }
 
   std::optional<Refusal> refuses(const Problem& problem) const override {
