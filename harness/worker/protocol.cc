@@ -13,9 +13,10 @@ using nlohmann::ordered_json;
 constexpr const char* kPipe = "worker pipe";
 
 ordered_json to_json(const CaseCoordinates& c) {
-  return {{"op", c.op},         {"model", c.model},     {"scheme", c.scheme}, {"tp", c.tp},
-          {"ep", c.ep},         {"backend", c.backend}, {"config", c.config}, {"routing", c.routing},
-          {"inputs", c.inputs}, {"cache", c.cache},     {"launch", c.launch}, {"tokens", c.tokens}};
+  return {{"op", c.op},         {"model", c.model},     {"scheme", c.scheme},
+          {"tp", c.tp},         {"ep", c.ep},           {"backend", c.backend},
+          {"config", c.config}, {"routing", c.routing}, {"inputs", c.inputs},
+          {"cache", c.cache},   {"launch", c.launch},   {"tokens", c.tokens}};
 }
 
 CaseCoordinates coordinates_from(const ordered_json& json) {
@@ -38,6 +39,7 @@ CaseCoordinates coordinates_from(const ordered_json& json) {
 ordered_json to_json(const MeasureSettings& s) {
   return {{"seed", s.seed},
           {"row_seconds", s.row_seconds},
+          {"max_weight_sets", s.max_weight_sets},
           {"unit_spread", s.unit_spread},
           {"relative_interval", s.stopping.relative_interval},
           {"confidence", s.stopping.confidence},
@@ -50,6 +52,7 @@ MeasureSettings settings_from(const ordered_json& json) {
   MeasureSettings s;
   json.at("seed").get_to(s.seed);
   json.at("row_seconds").get_to(s.row_seconds);
+  json.at("max_weight_sets").get_to(s.max_weight_sets);
   json.at("unit_spread").get_to(s.unit_spread);
   json.at("relative_interval").get_to(s.stopping.relative_interval);
   json.at("confidence").get_to(s.stopping.confidence);
@@ -102,7 +105,8 @@ std::string to_line(const Reply& reply) {
   }
   // The record's own serialisation, spliced in as the value that it is.
   return "{\"index\":" + std::to_string(reply.index.value()) +
-         ",\"launched\":" + (reply.launched ? "true" : "false") + ",\"record\":" + case_to_line(reply.record.value()) + "}";
+         ",\"launched\":" + (reply.launched ? "true" : "false") +
+         ",\"record\":" + case_to_line(reply.record.value()) + "}";
 }
 
 Reply reply_from(std::string_view line) {
