@@ -107,7 +107,7 @@ class Block {
   }
 
  private:
-  static constexpr std::int64_t lanes = 8;
+  static constexpr std::int64_t lanes = 4;
 
   struct Table {
     std::uint8_t scale = 0;
