@@ -20,6 +20,8 @@ struct Nvrtc {
   decltype(::nvrtcGetProgramLog)* get_log;
   decltype(::nvrtcGetCUBINSize)* get_cubin_size;
   decltype(::nvrtcGetCUBIN)* get_cubin;
+  decltype(::nvrtcAddNameExpression)* add_name_expression;
+  decltype(::nvrtcGetLoweredName)* get_lowered_name;
 };
 
 Expected<Nvrtc, Missing> open_nvrtc() {
@@ -36,7 +38,9 @@ Expected<Nvrtc, Missing> open_nvrtc() {
                      library->find("nvrtcGetProgramLogSize", n.get_log_size) &&
                      library->find("nvrtcGetProgramLog", n.get_log) &&
                      library->find("nvrtcGetCUBINSize", n.get_cubin_size) &&
-                     library->find("nvrtcGetCUBIN", n.get_cubin);
+                     library->find("nvrtcGetCUBIN", n.get_cubin) &&
+                     library->find("nvrtcAddNameExpression", n.add_name_expression) &&
+                     library->find("nvrtcGetLoweredName", n.get_lowered_name);
   if (!whole) return Unexpected{Missing{"NVRTC too old (" + library->name() + " makes no cubins)"}};
   return n;
 }
@@ -89,6 +93,9 @@ Expected<Cubin, CompileFailure> compile(const CompileRequest& request) {
       api.create_program(&program.handle, request.main.text.c_str(), request.main.name.c_str(),
                          count, texts.data(), names.data());
   if (result != NVRTC_SUCCESS) return Unexpected{CompileFailure{api.get_error_string(result), ""}};
+  for (const std::string& kernel : request.kernels) {
+    api.add_name_expression(program.handle, kernel.c_str());
+  }
   result = api.compile_program(program.handle, static_cast<int>(options.size()), options.data());
 
   Cubin cubin;
@@ -105,6 +112,13 @@ Expected<Cubin, CompileFailure> compile(const CompileRequest& request) {
   }
   if (api.get_cubin_size(program.handle, &size) != NVRTC_SUCCESS || size == 0) {
     return Unexpected{CompileFailure{"no machine code for " + request.arch, cubin.log}};
+  }
+  for (const std::string& kernel : request.kernels) {
+    const char* name = nullptr;
+    if (api.get_lowered_name(program.handle, kernel.c_str(), &name) != NVRTC_SUCCESS) {
+      return Unexpected{CompileFailure{"no kernel " + kernel + " in the program", cubin.log}};
+    }
+    cubin.names.emplace_back(name);
   }
   cubin.image.resize(size);
   api.get_cubin(program.handle, cubin.image.data());

@@ -20,7 +20,8 @@ struct CompileRequest {
   std::vector<SourceFile> includes;  // every file that main may include
   std::vector<std::string> options;  // without the architecture
   std::string arch;                  // "sm_90a"
-  std::string kernel;                // extern "C" name
+  // Kernels wanted, as C++ expressions that instantiate them: "moe::layer_kernel<C>".
+  std::vector<std::string> kernels;
 };
 
 // What ptxas says; the worst of the kernels in one program.
@@ -34,7 +35,8 @@ struct ResourceUse {
 
 struct Cubin {
   std::string image;
-  std::string log;  // the compiler's and ptxas -v, as they said it
+  std::vector<std::string> names;  // of the request's kernels in the image, in their order
+  std::string log;                 // the compiler's and ptxas -v, as they said it
 };
 
 struct CompileFailure {

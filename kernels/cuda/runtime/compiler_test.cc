@@ -10,7 +10,7 @@ CompileRequest request(std::string text) {
           .includes = {},
           .options = {"-std=c++17", "-Xptxas=-v"},
           .arch = "sm_90a",
-          .kernel = "scale"};
+          .kernels = {"scale"}};
 }
 
 #define SKIP_WITHOUT_NVRTC() \
@@ -18,8 +18,7 @@ CompileRequest request(std::string text) {
 
 TEST(Compiler, MakesMachineCodeForHopper) {
   SKIP_WITHOUT_NVRTC();
-  const auto cubin =
-      compile(request("extern \"C\" __global__ void scale(float* x) { x[threadIdx.x] *= 2.f; }"));
+  const auto cubin = compile(request("__global__ void scale(float* x) { x[threadIdx.x] *= 2.f; }"));
   ASSERT_TRUE(cubin.has_value()) << cubin.error().log;
   // A cubin is an ELF file for machine 190 (EM_CUDA, elf.h).
   ASSERT_GT(cubin->image.size(), 20u);
@@ -30,10 +29,21 @@ TEST(Compiler, MakesMachineCodeForHopper) {
   EXPECT_GT(resources_in(cubin->log).registers, 0) << cubin->log;
 }
 
+TEST(Compiler, NamesTheInstantiationsThatWereAskedFor) {
+  SKIP_WITHOUT_NVRTC();
+  CompileRequest asked = request("template <int N> __global__ void scale(float* x) { x[0] *= N; }");
+  asked.kernels = {"scale<3>", "scale<5>"};
+  const auto cubin = compile(asked);
+  ASSERT_TRUE(cubin.has_value()) << cubin.error().log;
+  // Itanium C++ ABI: template argument 3 of type int is mangled Li3E.
+  ASSERT_EQ(cubin->names.size(), 2u);
+  EXPECT_NE(cubin->names[0].find("ILi3E"), std::string::npos) << cubin->names[0];
+  EXPECT_NE(cubin->names[1].find("ILi5E"), std::string::npos) << cubin->names[1];
+}
+
 TEST(Compiler, GivesTheFirstErrorAndTheWholeLog) {
   SKIP_WITHOUT_NVRTC();
-  const auto cubin =
-      compile(request("extern \"C\" __global__ void scale(float* x) { x[0] = nowhere; }"));
+  const auto cubin = compile(request("__global__ void scale(float* x) { x[0] = nowhere; }"));
   ASSERT_FALSE(cubin.has_value());
   EXPECT_NE(cubin.error().sentence.find("kernel.cu(1)"), std::string::npos)
       << cubin.error().sentence;
@@ -44,7 +54,7 @@ TEST(Compiler, GivesTheFirstErrorAndTheWholeLog) {
 TEST(Compiler, FindsIncludesByTheNameTheyAreGiven) {
   SKIP_WITHOUT_NVRTC();
   CompileRequest asked =
-      request("#include \"a/b.cuh\"\nextern \"C\" __global__ void scale(float* x) { x[0] = two; }");
+      request("#include \"a/b.cuh\"\n__global__ void scale(float* x) { x[0] = two; }");
   asked.includes = {{"a/b.cuh", "#pragma once\n__device__ constexpr float two = 2.f;\n"}};
   EXPECT_TRUE(compile(asked).has_value());
 }

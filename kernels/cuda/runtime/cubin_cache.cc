@@ -11,7 +11,7 @@
 namespace moegauge::cuda {
 namespace {
 
-constexpr std::string_view magic = "moegauge-cubin 1\n";
+constexpr std::string_view magic = "moegauge-cubin 2\n";
 
 void put(std::string& out, const std::string& field) {
   out += std::to_string(field.size());
@@ -25,6 +25,8 @@ std::string key_of(const CompileRequest& request, const std::string& compiler) {
   put(key, compiler);
   put(key, request.arch);
   for (const std::string& option : request.options) put(key, option);
+  put(key, "kernels");
+  for (const std::string& kernel : request.kernels) put(key, kernel);
   put(key, "sources");
   put(key, request.main.text);
   for (const SourceFile& file : request.includes) {
@@ -51,6 +53,8 @@ std::optional<std::string> take(std::string_view& text) {
 std::string entry_text(const std::string& key, const Cubin& cubin) {
   std::string text(magic);
   put(text, key);
+  put(text, std::to_string(cubin.names.size()));
+  for (const std::string& name : cubin.names) put(text, name);
   put(text, cubin.log);
   put(text, cubin.image);
   put(text, hash16(cubin.image));
@@ -58,7 +62,8 @@ std::string entry_text(const std::string& key, const Cubin& cubin) {
 }
 
 // Nothing where the file is missing, cut, damaged or another key's.
-std::shared_ptr<const Cubin> read_entry(const std::filesystem::path& file, const std::string& key) {
+std::shared_ptr<const Cubin> read_entry(const std::filesystem::path& file, const std::string& key,
+                                        std::size_t kernels) {
   std::ifstream in(file, std::ios::binary);
   if (!in) return nullptr;
   std::ostringstream bytes;
@@ -69,9 +74,17 @@ std::shared_ptr<const Cubin> read_entry(const std::filesystem::path& file, const
   rest.remove_prefix(magic.size());
   const auto stored_key = take(rest);
   if (stored_key != key) return nullptr;
+  if (take(rest) != std::to_string(kernels)) return nullptr;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < kernels; ++i) {
+    auto name = take(rest);
+    if (!name) return nullptr;
+    names.push_back(std::move(*name));
+  }
   auto log = take(rest), image = take(rest), sum = take(rest);
   if (!log || !image || !sum || *sum != hash16(*image)) return nullptr;
-  return std::make_shared<const Cubin>(Cubin{.image = std::move(*image), .log = std::move(*log)});
+  return std::make_shared<const Cubin>(
+      Cubin{.image = std::move(*image), .names = std::move(names), .log = std::move(*log)});
 }
 
 // Best effort: a cache that cannot be written costs time, not the run.
@@ -116,7 +129,7 @@ Expected<CubinCache::Entry, CompileFailure> CubinCache::get(const CompileRequest
   }
   // Compiled outside the lock: two threads that want one kernel compile it twice, others go on.
   const std::filesystem::path file = folder_ / (hash + ".cubin");
-  auto cubin = read_entry(file, key);
+  auto cubin = read_entry(file, key, request.kernels.size());
   const bool compiled = cubin == nullptr;
   if (compiled) {
     auto made = compile(request);

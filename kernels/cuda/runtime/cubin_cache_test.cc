@@ -24,12 +24,12 @@ class CubinCacheTest : public testing::Test {
   }
   static CompileRequest request(const std::string& factor) {
     return {.main = {"kernel.cu",
-                     "#include \"factor.cuh\"\nextern \"C\" __global__ void scale(float* x) { x[0] "
+                     "#include \"factor.cuh\"\n__global__ void scale(float* x) { x[0] "
                      "*= factor; }"},
             .includes = {{"factor.cuh", "__device__ constexpr float factor = " + factor + ";\n"}},
             .options = {"-std=c++17"},
             .arch = "sm_90a",
-            .kernel = "scale"};
+            .kernels = {"scale"}};
   }
   fs::path only_entry() const { return fs::directory_iterator(folder_)->path(); }
 
