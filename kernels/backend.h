@@ -1,5 +1,5 @@
 // The one seam between the harness and everything that computes a layer. No templates, no CUDA or
-// HIP: a backend is one folder behind this header and one line in backends.cc.
+// HIP: a backend is one folder behind this header and one line in kernels/CMakeLists.txt.
 //
 // Life of a measurement:  Backend::refuses -> load (weights resident, packed, several copies) ->
 // LoadedLayer::plan (compiled for tokens and config, workspaces allocated) -> set_inputs per slot ->
@@ -69,7 +69,8 @@ struct Fault {
 
 struct Availability {
   bool present = false;
-  std::string detail;  // "AVX-512 BF16, 2 threads", or why not: "no driver (libcuda.so.1 not found)"
+  std::string detail = {};  // "AVX-512 BF16, 2 threads", or "no driver (libcuda.so.1 not found)"
+  std::string remedy = {};  // where it is not present: how to get it
 };
 
 // Nothing volatile (no clocks): the key under which baselines are kept.

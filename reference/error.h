@@ -7,25 +7,31 @@
 #include <span>
 #include <vector>
 
+#include "reference/layer.h"
+
 namespace moegauge {
 
+// Of the elements compared, see measure_error. A distance is infinite where it has no finite value:
+// the reference is all zero and the output is not, or the output is non-finite somewhere.
 struct ErrorMetrics {
-  // Infinite where the reference is all zero and the output is not.
   double relative_l2 = 0;
-  double worst_token = 0;         // the largest per-row relative L2
-  std::int64_t worst_token_row = -1;
-  double max_scaled = 0;          // max |a - b| / magnitude
-  double cosine = 1;
-  double matched = 1;             // fraction of elements with equal bits after rounding b to the output dtype
-  std::int64_t non_finite = 0;    // outputs that are NaN or infinite where the reference is finite
-  std::optional<std::int64_t> first_bad;  // flat index of the first such, or of the largest deviation's row start
+  double worst_token = 0;             // the largest per-row relative L2
+  std::int64_t worst_token_row = -1;  // the first row that has it; -1 if nothing was compared
+  double max_scaled = 0;              // max |a - b| / magnitude
+  double cosine = 1;                  // 1 where both are all zero, 0 where one is
+  double matched = 1;  // fraction of elements equal to b rounded to the output dtype (0 equals -0)
+  // Outputs that are NaN or infinite where the reference is finite, or not NaN where it is NaN.
+  std::int64_t non_finite = 0;
+  // Flat index of the first such; else the start of the worst token's row; none if all are equal.
+  std::optional<std::int64_t> first_bad;
 };
 
-// a [rows, cols]: kernel output decoded to double. Row r of a is compared with row pool[r] of b
-// (an empty `pool` is the identity). Rows in which b holds an infinity are not compared; rows in
-// which b is NaN must be NaN in a.
+// a [rows, cols]: output of elements `dtype`, decoded to double. Row r of a is compared with row
+// pool[r] of b and magnitude [pool rows, cols]; an empty `pool` is the identity. Rows in which b
+// holds an infinity are not compared. Where b is NaN, a must be NaN too, and such a row counts for
+// nothing else.
 ErrorMetrics measure_error(std::span<const double> a, std::span<const double> b,
                            std::span<const double> magnitude, std::int64_t rows, std::int64_t cols,
-                           std::span<const std::int32_t> pool);
+                           std::span<const std::int32_t> pool, Dtype dtype);
 
 }  // namespace moegauge

@@ -3,12 +3,24 @@
 // emulated:    same quantised operands, scales and declared rounding points as the kernel, exact
 //              arithmetic in between, y rounded once to layer.dtype.
 // unquantized: the weights and activations before quantisation, no rounding at all.
-// magnitude:   sum over pairs and n of |weight * h_n * w2_kn|, the scale against which cancellation
-//              is judged (max_scaled, reference/error.h).
+// magnitude:   sum over pairs and n of |weight * h_n * w2_kn|, biases included, of the emulated
+//              operands: the scale against which cancellation is judged (max_scaled,
+//              reference/error.h).
 //
-// Only the experts that the inputs route to are ever asked of the source, one at a time per thread.
+// "Exact" is to fp64: sums carry about 1e-16 of their magnitude. Pairs are summed by expert, then
+// by position.
+//
+// A token whose x holds a NaN gives NaN in its whole row, one whose x holds infinities and no NaN
+// gives infinity there, which error.h does not compare; with no expert of this rank both give zeros
+// like any other token. No other token is touched.
+//
+// Only the experts that the inputs route to are ever asked of the source, some at a time in
+// canonical storage, and in full precision never more than a block of rows per thread.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "reference/layer.h"
@@ -23,7 +35,11 @@ struct Truth {
   std::vector<double> emulated, unquantized, magnitude;
 };
 
-// `threads` > 0. Same bits for any number of threads.
+// Why no kernel may serve this layer in this scheme, one sentence; none if it is legal.
+std::optional<std::string> illegal(const Layer& layer, const Scheme& scheme);
+
+// `threads` > 0. Same bits for any number of threads. Throws InputError if the layer is illegal or
+// the inputs do not fit it.
 Truth compute_truth(const Layer& layer, const Scheme& scheme, const Numerics& numerics,
                     const ExpertSource& experts, const LayerInputs& inputs, int threads);
 

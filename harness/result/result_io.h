@@ -1,5 +1,6 @@
 // `moegauge.result/1` files and their journals. Strict JSON, never NaN or Infinity; written to a
-// temporary file in the same folder, synced, renamed: a reader sees the old file or the whole new one.
+// temporary file in the same folder, synced, renamed: a reader sees the old file or the whole new
+// one.
 #pragma once
 
 #include <filesystem>
@@ -16,9 +17,9 @@ std::string case_to_line(const CaseRecord& record);
 CaseRecord case_from_json(const nlohmann::ordered_json& json, const std::string& where);
 
 struct LoadedResult {
-  Result result;
+  Result result = {};
   // Set when the file was cut: what was recovered and where it stopped, one sentence.
-  std::optional<std::string> truncated;
+  std::optional<std::string> truncated = {};
 };
 
 // Throws InputError if the file is missing, no result at all, or of another major version.
@@ -30,7 +31,9 @@ void write_result(const std::filesystem::path& file, const Result& result);
 // written with one write() and synced. A cut last line is dropped when reading.
 class Journal {
  public:
-  // Creates or, with `resume`, continues `file`, whose header must match; `done` gets what it holds.
+  // Creates or, with `resume`, continues `file`, whose header must match; `done` gets what it
+  // holds. Without `resume` a journal that is there is set aside as FILE.old. Throws InputError,
+  // also where another process has the file open as its journal.
   static Journal open(const std::filesystem::path& file, const std::string& header, bool resume,
                       std::vector<CaseRecord>& done);
   Journal(Journal&&) noexcept;

@@ -14,55 +14,90 @@
 
 namespace moegauge {
 
-// One value of every suite coordinate, as it is written in files.
+// One value of every suite coordinate, as it is written in files. Paths in a suite are relative to
+// the suite's folder; load_suite makes them relative to the current folder.
 struct CaseCoordinates {
   std::string op = "fused_moe";
-  std::string model;              // name of a file in suites/models, or the path of a config.json
-  std::string scheme;             //
-  std::int64_t tp = 1, ep = 1;    //
-  std::string backend = "auto";   //
-  std::string config = "default"; // default, tuned, file:PATH, or an inline object as compact JSON
+  std::string model = {};          // name of a file in suites/models, or the path of a config.json
+  std::string scheme = {};         //
+  std::int64_t tp = 1, ep = 1;     //
+  std::string backend = "auto";    //
+  std::string config = "default";  // default, tuned, file:PATH, or an inline object as compact JSON
   std::string routing = "uniform";
   std::string inputs = "gaussian";
   std::string cache = "cold_weights";
-  std::string launch = "graph";   // backends without graphs run eagerly and record so
-  std::int64_t tokens = 1;        // M
+  std::string launch = "graph";  // backends without graphs run eagerly and record so
+  std::int64_t tokens = 1;       // M
 
   friend bool operator==(const CaseCoordinates&, const CaseCoordinates&) = default;
 };
 
 // `op/model/scheme/tp1.ep1/backend/config/routing/inputs/cache/launch/M=16`; an inline config is
-// shown as #hash8. Unique within a result.
+// shown as #hash8. "/", "%", white space and control characters inside a part (of a path) are
+// written %2F and so on, so that different coordinates never share an id. Unique within a result.
 std::string case_id(const CaseCoordinates& c);
 // The id without backend and config: what rivals are compared on.
 std::string point_id(const CaseCoordinates& c);
 
+// What the coordinate `config` asks for.
+struct ConfigRequest {
+  enum class Kind : std::uint8_t {
+    default_config,
+    tuned,
+    file,
+    inline_values
+  } kind = Kind::default_config;
+  std::filesystem::path file = {};  // of `file`
+  Config config = {};               // of `inline_values`
+};
+// Throws InputError that names `where`.
+ConfigRequest parse_config_request(const std::string& text, const std::string& where);
+// The canonical coordinate of an inline object: compact JSON, keys sorted.
+std::string inline_config(const Config& config);
+// First 8 hex digits of the 64-bit FNV-1a hash of inline_config().
+std::string config_hash8(const Config& config);
+
 // A model's MoE layer as served on one rank.
 struct Model {
-  std::string name;
-  std::string hf_id;
-  Layer layer;                    // whole model: tp = ep = 1
-  std::string routing_rule;       // softmax, softmax_after_topk, grouped_sigmoid, sigmoid_top1
+  std::string name = {};
+  std::string hf_id = {};
+  Layer layer = {};               // whole model: tp = ep = 1
+  std::string routing_rule = {};  // softmax, softmax_after_topk, grouped_sigmoid, sigmoid_top1
   bool renormalize = false;
   std::int64_t groups = 1, top_groups = 1;
   bool correction_bias = false;
   double scaling_factor = 1.0;
   std::int64_t shared_experts = 0;
-  std::vector<std::string> served_as;  // schemes
+  std::vector<std::string> served_as = {};  // schemes
+  std::string source = {};                  // where the figures come from, in words
 };
+
+// Names of the files in suites/models under `root`, sorted.
+std::vector<std::string> model_names(const std::filesystem::path& root);
 
 // suites/models/NAME.json under `root`, or a Hugging Face config.json by path. Throws InputError.
 Model load_model(const std::string& name_or_path, const std::filesystem::path& root);
-// This rank's layer: N / tp (refused where it does not divide), experts / ep by a linear map.
+// Rank 0's layer: N / tp (refused where it does not divide), experts / ep by a linear map that
+// gives the remainder to the first ranks, so that rank 0 holds the first ceil(experts / ep). Throws
+// InputError.
 Layer rank_layer(const Model& model, std::int64_t tp, std::int64_t ep);
 
+inline constexpr std::int64_t max_tokens = std::int64_t{1} << 20;
+
 struct Suite {
-  std::string name;
-  std::string description;
-  std::vector<CaseCoordinates> cases;  // expanded products, duplicates refused
+  std::string name = {};
+  std::string description = {};
+  std::vector<CaseCoordinates> cases = {};  // expanded products, duplicates refused
 };
 
-// Throws InputError. `root` is the folder that holds suites/ and kernels/.
+// Expands products in a fixed order, whatever the order of the keys: op, model, tp, ep, scheme,
+// inputs, routing, cache, launch, tokens, backend, config, the last fastest. So one layer's cases
+// are adjacent, and within them each point's rivals. Values keep their order in the file. A
+// duplicate case is refused: a suite that lists one twice measures something other than its author
+// thinks.
+//
+// Throws InputError, also where a model does not exist or does not divide by tp and ep, or a named
+// file is missing. `root` is the folder that holds suites/ and kernels/.
 Suite load_suite(const std::filesystem::path& file, const std::filesystem::path& root);
 
 }  // namespace moegauge

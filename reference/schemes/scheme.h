@@ -1,5 +1,5 @@
 // The scheme seam: number formats and scale granularity of one way to quantise a layer. One file
-// per scheme family defines a Scheme and is named once in schemes.cc; nothing else in the project
+// per scheme family defines a Scheme and is named once in the list of CMakeLists.txt; nothing else
 // compares schemes by name.
 //
 // The canonical storage defined here (row-major values, scales beside them) is what checkpoints
@@ -26,7 +26,13 @@ struct MatrixShape {
   Role role = Role::w13;
   std::int64_t rows = 0;  // w13: 2N, w2: K
   std::int64_t cols = 0;  // w13: K,  w2: N
+  // Of the layer: integer schemes keep their scales in it.
+  Dtype dtype = Dtype::bf16;
+  // Which rows of w13 are gate and which are up.
+  GateUpOrder gate_up_order = GateUpOrder::concatenated;
 };
+// The shape of one expert's w13 or w2 in `layer`.
+MatrixShape weight_shape(const Layer& layer, Role role);
 
 // Bytes of each part of one quantised matrix; 0 where the scheme has no such part.
 struct MatrixBytes {
@@ -40,10 +46,52 @@ struct MatrixBytes {
 template <typename Byte>
 struct BasicMatrix {
   MatrixShape shape = {};
-  std::span<Byte> values, scales, zero_points, group_index;
+  std::span<Byte> values = {}, scales = {}, zero_points = {}, group_index = {};
 };
 using Matrix = BasicMatrix<std::byte>;
 using ConstMatrix = BasicMatrix<const std::byte>;
+
+// How one operand is held, for whoever must judge whether to serve it, or generate what quantises
+// without loss. Backends decide by these and never by a scheme's name.
+enum class Element : std::uint8_t { activation_dtype, e4m3fn, e4m3fnuz, e2m1, int8, int4 };
+enum class ScaleKind : std::uint8_t { none, fp32, e8m0, activation_dtype };
+
+// The elements that share one scale; 0 stands for the operand's whole extent.
+struct ScaleUnit {
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;  // along the contracted dimension
+  friend bool operator==(const ScaleUnit&, const ScaleUnit&) = default;
+};
+
+struct OperandTraits {
+  Element element = Element::activation_dtype;
+  ScaleKind scale = ScaleKind::none;
+  ScaleUnit unit = {};
+  // Values of the element type to which a unit's extremes are mapped: a unit that holds
+  // lowest * 2^k and highest * 2^k, and between them only integer multiples of 2^k that the element
+  // type holds, is quantised without loss. Both 0 where there is no scale. With group_index it is
+  // not known beforehand which columns form a unit: a row of nothing but +-highest * 2^k is without
+  // loss if there are no zero points.
+  double lowest = 0, highest = 0;
+  bool zero_points = false;
+  bool group_index = false;   // columns of one group are scattered (act_order)
+  bool static_scale = false;  // calibrated, not computed from the data (activations)
+};
+
+struct SchemeTraits {
+  OperandTraits weight, activation;
+  // The one activation dtype that the scheme can hold; none: any.
+  std::optional<Dtype> only = std::nullopt;
+};
+
+// Activations on their way into a GEMM: x into the first, the activation function's output into the
+// second.
+struct ActivationShape {
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  Dtype dtype = Dtype::bf16;  // of the layer
+  float static_scale = 0;     // read only by schemes with a static activation scale
+};
 
 // The error limits that ship with a scheme (docs/method.md says how each was obtained).
 struct ErrorLimits {
@@ -57,6 +105,7 @@ class Scheme {
 
   // Canonical name with its options, as suites and records spell it: "fp8_block", "w4a16_g128".
   virtual std::string name() const = 0;
+  virtual SchemeTraits traits() const = 0;
   // `dtype=` token of tuned-config file names; empty for bf16 and fp16.
   virtual std::string_view config_dtype() const = 0;
   // `block_shape=` of tuned-config file names, {n, k}; none for schemes without blocks.
@@ -71,15 +120,15 @@ class Scheme {
   virtual void dequantize_weight(const ConstMatrix& w, std::int64_t begin, std::int64_t end,
                                  std::span<double> out) const = 0;
   // What a kernel sees of activations: `x` [rows, cols] quantised and dequantised, exact doubles.
-  virtual void emulate_activation(std::span<const float> x, std::int64_t rows, std::int64_t cols,
+  // All rows of one call at once, because per-tensor scales depend on all of them.
+  virtual void emulate_activation(std::span<const float> x, const ActivationShape& shape,
                                   std::span<double> out) const = 0;
-  // Elements of weight and of activation in one scale unit along the contracted dimension, for the
-  // `exact` and `degenerate` inputs; 0 where there is no scale.
-  virtual std::int64_t scale_unit(Role role) const = 0;
 };
 
 // The schemes known, by name without options, in the order in which `list schemes` shows them.
 std::span<const std::string_view> scheme_names();
+// The options that a name of scheme_names() takes, as help text: "[_fnuz]"; empty if none.
+std::string_view scheme_options(std::string_view name);
 // Parses "family[_option]*"; nullptr where no such scheme exists.
 std::unique_ptr<const Scheme> make_scheme(std::string_view name);
 
@@ -94,6 +143,9 @@ class ExpertSource {
   // dequantised weights.
   virtual void original(std::int64_t local_expert, const MatrixShape& shape, std::int64_t begin,
                         std::int64_t end, std::span<float> out) const = 0;
+  // The calibrated scale of the activations that enter the GEMM of `role`, the same for all
+  // experts; asked only for schemes with a static activation scale.
+  virtual float activation_scale(Role /*role*/) const { return 0; }
   // fp32 bias of w13 [2N] or w2 [K]; empty where layer.expert_bias is false.
   virtual std::vector<float> bias(std::int64_t local_expert, Role role) const = 0;
 };

@@ -1,0 +1,261 @@
+// The commands that read files, from the command line to the exit code.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "harness/commands/candidates.h"
+#include "harness/commands/command.h"
+#include "harness/json/document.h"
+#include "harness/judge/fake_result.h"
+#include "harness/result/result_io.h"
+
+namespace moegauge {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+// Serves one activation, or is not there.
+class FakeBackend : public Backend {
+ public:
+  FakeBackend(std::string name, bool present, std::optional<std::string> refusal)
+      : name_(std::move(name)), present_(present), refusal_(std::move(refusal)) {}
+  std::string_view name() const override { return name_; }
+  Availability availability() const override {
+    if (present_) return {.present = true, .detail = "fake silicon"};
+    return {.present = false, .detail = "no driver", .remedy = "install the driver"};
+  }
+  Device device() const override { return {.name = "Fake", .arch = "f1", .units = 2}; }
+  std::optional<Refusal> refuses(const Problem&) const override {
+    if (!refusal_) return std::nullopt;
+    return Refusal{RefusalReason::shape, *refusal_};
+  }
+  Config default_config(const Problem&) const override { return {}; }
+  std::optional<Refusal> refuses_config(const Problem&, const Config&) const override {
+    return std::nullopt;
+  }
+  std::string_view config_folder() const override { return ""; }
+  Expected<std::unique_ptr<LoadedLayer>, Fault> load(const Problem&, const ExpertSource&,
+                                                     int) const override {
+    return Unexpected{Fault{FaultKind::error, "a fake loads nothing"}};
+  }
+  Expected<Ceilings, Fault> measure_ceilings(const Problem&) const override {
+    return Ceilings{.read_bytes_per_s = 10e9, .dot_flops_per_s = 50e9};
+  }
+
+ private:
+  std::string name_;
+  bool present_;
+  std::optional<std::string> refusal_;
+};
+
+const FakeBackend serving("serving", true, std::nullopt);
+const FakeBackend also_serving("also-serving", true, std::nullopt);
+const FakeBackend refusing("refusing", true, "N = 768 is no multiple of 512; 512 and 1024 are served");
+const FakeBackend absent("absent", false, std::nullopt);
+
+class CommandLine : public testing::Test {
+ protected:
+  CommandLine() {
+    folder_ = fs::path(testing::TempDir()) /
+              testing::UnitTest::GetInstance()->current_test_info()->name();
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    model_result_ = fake_result();
+    for (CaseRecord& record : model_result_.cases) record.coordinates.model = "qwen3-30b-a3b";
+    write("r.json", model_result_);
+  }
+  ~CommandLine() override { fs::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  void write(const std::string& name, const Result& result) { write_result(path(name), result); }
+
+  int run(std::vector<std::string> words) {
+    words.insert(words.begin(), "moegauge");
+    std::vector<const char*> argv;
+    for (const std::string& word : words) argv.push_back(word.c_str());
+    std::ostringstream out, err;
+    const int code = run_command_line(static_cast<int>(argv.size()), argv.data(),
+                                      {out, err, backends_});
+    out_ = out.str();
+    err_ = err.str();
+    return code;
+  }
+  int gate(const std::string& result, const std::string& baseline,
+           const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words = {"gate", path(result), "--baseline", path(baseline)};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
+  }
+
+  fs::path folder_;
+  Result model_result_;
+  std::vector<const Backend*> backends_ = {&serving};
+  std::string out_, err_;
+};
+
+TEST_F(CommandLine, GateOfAFileAgainstItselfExitsWith0) {
+  EXPECT_EQ(gate("r.json", "r.json"), 0);
+  EXPECT_THAT(out_, HasSubstr("PASS: 3 cases\n"));
+  EXPECT_THAT(err_, IsEmpty());
+}
+
+TEST_F(CommandLine, GateAgainstHalvedLatenciesExitsWith1AndNamesTheCases) {
+  Result halved = model_result_;
+  for (CaseRecord& record : halved.cases) scale_latency(record, 0.5);
+  write("halved.json", halved);
+  EXPECT_EQ(gate("r.json", "halved.json"), 1);
+  for (const CaseRecord& record : model_result_.cases) {
+    EXPECT_THAT(out_, HasSubstr("fail: " + record.id() + "\n    slower: "));
+  }
+  EXPECT_THAT(out_, HasSubstr("FAIL: 3 of 3 cases\n"));
+}
+
+TEST_F(CommandLine, GateWithoutABaselineFileExitsWith4) {
+  EXPECT_EQ(gate("r.json", "missing.json"), 4);
+  EXPECT_THAT(err_, HasSubstr("missing.json: no such baseline, so no verdict; record one with"));
+}
+
+TEST_F(CommandLine, GateWithoutAResultFileExitsWith2) { EXPECT_EQ(gate("missing.json", "r.json"), 2); }
+
+TEST_F(CommandLine, GateOnABaselineThatIsNoJsonExitsWith2) {
+  std::ofstream(path("broken.json")) << "latency: fast\n";
+  EXPECT_EQ(gate("r.json", "broken.json"), 2);
+  EXPECT_THAT(err_, HasSubstr("broken.json"));
+}
+
+TEST_F(CommandLine, GateWithAFilterThatMatchesNothingExitsWith4) {
+  EXPECT_EQ(gate("r.json", "r.json", {"--filter", "nothing*"}), 4);
+  EXPECT_THAT(out_, HasSubstr("NO VERDICT: no case matched"));
+}
+
+TEST_F(CommandLine, GateOfARenamedCaseExitsWith4) {
+  Result renamed = model_result_;
+  renamed.cases[0].coordinates.routing = "balanced";
+  write("renamed.json", renamed);
+  EXPECT_EQ(gate("renamed.json", "r.json"), 4);
+  EXPECT_THAT(out_, HasSubstr("if it is now " + renamed.cases[0].id()));
+}
+
+TEST_F(CommandLine, GateOnACutBaselineSaysWhereItStoppedAndExitsWith4) {
+  const std::string text = read_text_file(path("r.json"));
+  std::ofstream(path("cut.json")) << text.substr(0, text.find("M=256") - 300);
+  EXPECT_EQ(gate("r.json", "cut.json"), 4);
+  EXPECT_THAT(err_, AllOf(HasSubstr("warning: "), HasSubstr("cut.json: cut at ")));
+}
+
+TEST_F(CommandLine, GateWritesItsReportsBesideTheText) {
+  EXPECT_EQ(gate("r.json", "r.json", {"--markdown", path("g.md"), "--junit", path("g.xml")}), 0);
+  EXPECT_THAT(read_text_file(path("g.md")), HasSubstr("**PASS: 3 cases**"));
+  EXPECT_THAT(read_text_file(path("g.xml")), HasSubstr("<testsuites tests=\"3\""));
+}
+
+TEST_F(CommandLine, GatePrintsJsonThatHoldsTheExitCode) {
+  EXPECT_EQ(gate("r.json", "r.json", {"--json"}), 0);
+  EXPECT_EQ(nlohmann::json::parse(out_)["exit_code"], 0);
+}
+
+TEST_F(CommandLine, GateExplainsOneVerdict) {
+  EXPECT_EQ(gate("r.json", "r.json", {"--explain", "*/M=16"}), 0);
+  EXPECT_THAT(out_, AllOf(HasSubstr("M=16\nverdict: pass\n"), HasSubstr("standard error within"),
+                          Not(HasSubstr("M=256"))));
+  EXPECT_EQ(gate("r.json", "r.json", {"--explain", "nothing"}), 4);
+}
+
+TEST_F(CommandLine, GateUnderAnUnknownPolicyExitsWith2AndNamesTheNearest) {
+  EXPECT_EQ(gate("r.json", "r.json", {"--policy", "defualt"}), 2);
+  EXPECT_THAT(err_, HasSubstr("did you mean \"default\"?"));
+}
+
+TEST_F(CommandLine, CompareShowsTheRatioAndExitsWith0) {
+  Result slower = model_result_;
+  scale_latency(slower.cases[0], 1.5);
+  write("slower.json", slower);
+  EXPECT_EQ(run({"compare", path("r.json"), path("slower.json")}), 0);
+  EXPECT_THAT(out_, HasSubstr("slower  100.0 us  150.0 us  1.500x"));
+}
+
+TEST_F(CommandLine, CompareWithoutACommonCaseExitsWith4) {
+  EXPECT_EQ(run({"compare", path("r.json"), path("r.json"), "--filter", "nothing"}), 4);
+}
+
+TEST_F(CommandLine, ListShowsBackendsWithWhyTheyAreAbsent) {
+  backends_ = {&serving, &absent};
+  EXPECT_EQ(run({"list", "backends"}), 0);
+  EXPECT_THAT(out_, AllOf(HasSubstr("serving  yes        Fake    fake silicon"),
+                          HasSubstr("absent   no         -       no driver")));
+}
+
+TEST_F(CommandLine, ListShowsEveryShippedKind) {
+  for (const char* kind : {"schemes", "models", "suites", "policies"}) {
+    EXPECT_EQ(run({"list", kind}), 0) << kind << err_;
+    EXPECT_EQ(run({"list", kind, "--json"}), 0);
+    EXPECT_FALSE(nlohmann::json::parse(out_).empty()) << kind;
+  }
+  EXPECT_EQ(run({"list", "models"}), 0);
+  EXPECT_THAT(out_, HasSubstr("qwen3-30b-a3b"));
+}
+
+TEST_F(CommandLine, ListOfNothingExitsWith4AndOfAnUnknownKindWith2) {
+  EXPECT_EQ(run({"list", "configs"}), 4);  // the fake backend has none
+  EXPECT_EQ(run({"list", "planets"}), 2);
+}
+
+TEST_F(CommandLine, ExplainShowsEveryBackendInOrder) {
+  backends_ = {&absent, &refusing, &serving, &also_serving};
+  EXPECT_EQ(run({"explain", "qwen3-30b-a3b", "--scheme", "bf16", "--tokens", "16"}), 0);
+  EXPECT_EQ(out_,
+            "E=128 (128 local) top_k=8 K=2048 N=768 scheme=bf16 M=16\n\n"
+            "absent        absent            no driver; install the driver\n"
+            "refusing      refuses           shape: N = 768 is no multiple of 512; 512 and 1024 are "
+            "served\n"
+            "serving       chosen            fake silicon\n"
+            "also-serving  would also serve  fake silicon\n\n"
+            "serving: default config only: it has no tuned files\n");
+}
+
+TEST_F(CommandLine, ExplainExitsWith4WhereNobodyServesAndSaysWhatWouldHaveToChange) {
+  backends_ = {&absent, &refusing};
+  EXPECT_EQ(run({"explain", "qwen3-30b-a3b", "--scheme", "bf16"}), 4);
+  EXPECT_THAT(out_, HasSubstr("nobody serves this layer\n  absent would need: install the driver\n  "
+                              "refusing would need: N = 768 is no multiple"));
+}
+
+TEST_F(CommandLine, ExplainOfAnUnknownModelOrSchemeExitsWith2) {
+  EXPECT_EQ(run({"explain", "qwen3-30b-a3b", "--scheme", "bf17"}), 2);
+  EXPECT_EQ(run({"explain", "no-such-model", "--scheme", "bf16"}), 2);
+}
+
+TEST_F(CommandLine, DoctorExitsWith0WhereABackendIsPresent) {
+  backends_ = {&serving, &absent};
+  EXPECT_EQ(run({"doctor"}), 0);
+  EXPECT_THAT(out_, AllOf(HasSubstr("backend serving: present, fake silicon\n  device key: Fake/f1/2"),
+                          HasSubstr("backend absent: absent, no driver\n  to get it: install the driver")));
+}
+
+TEST_F(CommandLine, DoctorMeasuresCeilingsOnRequest) {
+  EXPECT_EQ(run({"doctor", "--measure"}), 0);
+  EXPECT_THAT(out_, HasSubstr("10.0         50.0"));
+}
+
+TEST_F(CommandLine, DoctorExitsWith4WithoutAnyBackend) {
+  backends_ = {&absent};
+  EXPECT_EQ(run({"doctor"}), 4);
+}
+
+TEST_F(CommandLine, EveryCommandExplainsItsExitCodes) {
+  for (const char* command : {"gate", "compare", "list", "explain", "doctor"}) {
+    EXPECT_EQ(run({command, "--help"}), 0);
+    EXPECT_THAT(out_, HasSubstr("xit codes")) << command;
+  }
+}
+
+}  // namespace
+}  // namespace moegauge

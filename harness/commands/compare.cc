@@ -1,0 +1,67 @@
+#include "harness/commands/compare.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <string>
+
+#include "harness/commands/results.h"
+#include "harness/judge/comparison.h"
+#include "harness/judge/report.h"
+#include "harness/result/safe_file.h"
+#include "harness/root.h"
+
+namespace moegauge {
+namespace {
+
+struct CompareOptions {
+  std::string a, b;
+  std::string policy = "default";
+  std::string filter = "*";
+  std::string markdown;
+  bool json = false;
+};
+
+void declare_options(CLI::App& app, CompareOptions& o) {
+  app.add_option("A", o.a, "Result file: before")->required();
+  app.add_option("B", o.b, "Result file: after")->required();
+  app.add_option("--policy", o.policy,
+                 "Policy whose ratio limit is the margin of `same` and whose spread between runs "
+                 "widens the intervals [default]");
+  app.add_option("--filter", o.filter, "Only cases (rivals: points) whose id matches this glob");
+  app.add_option("--markdown", o.markdown, "Also write the tables as Markdown to this file");
+  app.add_flag("--json", o.json, "Print JSON instead of text");
+  app.footer(
+      "Ratios are B / A: below 1, B is faster. `faster` and `slower`: the whole interval lies on one "
+      "side of 1;\n`same`: it lies within the margin about 1; `inconclusive`: it can be either. "
+      "Rivals measured in turn\nwithin one file are shown below. Nothing here fails; that is "
+      "`moegauge gate`. Exit codes: 0; 2 bad input;\n4 no case could be compared.");
+}
+
+int compare_files(const CompareOptions& o, const Environment& environment) {
+  const Policy policy = load_policy(find_policy(o.policy, find_root()));
+  const Result a = load_for_judging(o.a, environment);
+  const Result b = load_for_judging(o.b, environment);
+  const SideBySide table = compare(a, b, policy, o.filter);
+  const ReportTitle title{.result = o.b, .baseline = o.a};
+  if (!o.markdown.empty()) replace_file(o.markdown, markdown_report(table, title));
+  environment.out << (o.json ? strict_json(json_report(table, title)) + "\n"
+                             : text_report(table, title));
+  const bool compared = std::ranges::any_of(
+      table.cases, [](const ComparedCase& row) { return row.ratio.has_value(); });
+  if (compared) return exit_ok;
+  environment.err << "moegauge: no case of " << o.a << " could be compared with " << o.b << '\n';
+  return exit_no_verdict;
+}
+
+}  // namespace
+
+Action add_compare(CLI::App& subcommand) {
+  auto options = std::make_shared<CompareOptions>();
+  declare_options(subcommand, *options);
+  return [options](const Environment& environment) { return compare_files(*options, environment); };
+}
+
+}  // namespace moegauge

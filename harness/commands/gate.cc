@@ -1,0 +1,130 @@
+#include "harness/commands/gate.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <string>
+#include <tuple>
+
+#include "harness/commands/results.h"
+#include "harness/judge/judge.h"
+#include "harness/judge/report.h"
+#include "harness/measure/prepare.h"
+#include "harness/result/safe_file.h"
+#include "harness/root.h"
+#include "harness/suite/select.h"
+
+namespace moegauge {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct GateOptions {
+  std::string result, baseline;
+  std::string policy = "default";
+  std::string filter = "*";
+  std::string explain;
+  std::string markdown, junit;
+  bool github = false;
+  bool json = false;
+};
+
+void declare_options(CLI::App& app, GateOptions& o) {
+  app.add_option("RESULT", o.result, "Result file to judge")->required();
+  app.add_option("--baseline", o.baseline, "Result file to judge it against")->required();
+  app.add_option("--policy", o.policy, "Name of a shipped policy, or a policy file [default]");
+  app.add_option("--filter", o.filter, "Only cases whose id matches this glob, on both sides");
+  app.add_option("--explain", o.explain, "Print every number behind the cases that match this glob");
+  app.add_option("--markdown", o.markdown, "Also write a report for a pull request to this file");
+  app.add_option("--junit", o.junit, "Also write JUnit XML to this file");
+  app.add_flag("--github", o.github,
+               "Print GitHub annotations, and add the report to the job's step summary");
+  app.add_flag("--json", o.json, "Print JSON instead of text");
+  app.footer(
+      "A case fails when its latency is surely more than the policy's limit above the baseline, when "
+      "an error\nexceeds its limit or grew, or when it was ok and no longer is. Exit codes: 0 pass; 1 "
+      "a case failed;\n2 bad input; 4 no verdict: no baseline file, nothing matched, a case without "
+      "counterpart or of another\ndevice, or inconclusive under a strict policy.\n\n"
+      "  moegauge run suites/quick.json --out base.json\n"
+      "  (change a kernel, build)\n"
+      "  moegauge run suites/quick.json --out now.json\n"
+      "  moegauge gate now.json --baseline base.json --markdown gate.md");
+}
+
+// A layer's limits depend on its activation dtype, which the model file knows.
+ShippedLimits shipped_limits(fs::path root) {
+  using Key = std::tuple<std::string, std::string, bool>;
+  auto known = std::make_shared<std::map<Key, ErrorLimits>>();
+  return [root = std::move(root), known](const CaseRecord& record, const CheckResult& check) {
+    const bool reduced = check.numerics.accumulate == Accumulate::reduced;
+    const Key key{record.coordinates.model, record.coordinates.scheme, reduced};
+    if (const auto found = known->find(key); found != known->end()) return found->second;
+    const Problem problem = problem_of(record.coordinates, root);
+    return known->emplace(key, problem.scheme->error_limits(problem.layer.dtype, reduced))
+        .first->second;
+  };
+}
+
+void print_github(const Judgement& judgement, const ReportTitle& title,
+                  const Environment& environment) {
+  environment.out << github_annotations(judgement);
+  const char* summary = std::getenv("GITHUB_STEP_SUMMARY");
+  if (summary == nullptr) return;
+  std::ofstream file(summary, std::ios::app);  // other steps write to it too
+  file << markdown_report(judgement, title);
+  if (!file.flush()) environment.err << "moegauge: cannot write the step summary " << summary << '\n';
+}
+
+bool print_explanations(const Judgement& judgement, const std::string& glob, std::ostream& out) {
+  bool any = false;
+  for (const CaseVerdict& verdict : judgement.cases) {
+    if (!matches_glob(glob, verdict.id)) continue;
+    out << (any ? "\n" : "") << text_explanation(verdict);
+    any = true;
+  }
+  return any;
+}
+
+int gate(const GateOptions& o, const Environment& environment) {
+  const fs::path root = find_root();
+  const Policy policy = load_policy(find_policy(o.policy, root));
+  const Result result = load_for_judging(o.result, environment);
+  if (std::error_code ignored; !fs::exists(o.baseline, ignored)) {
+    environment.err << "moegauge: " << o.baseline
+                    << ": no such baseline, so no verdict; record one with moegauge run --out\n";
+    return exit_no_verdict;
+  }
+  const Result baseline = load_for_judging(o.baseline, environment);
+  const Judgement judgement = judge(result, baseline, policy, shipped_limits(root), o.filter);
+
+  const ReportTitle title{.result = o.result, .baseline = o.baseline};
+  if (!o.markdown.empty()) replace_file(o.markdown, markdown_report(judgement, title));
+  if (!o.junit.empty()) replace_file(o.junit, junit_report(judgement, title));
+  if (o.json) {
+    environment.out << strict_json(json_report(judgement, title)) << '\n';
+  } else if (o.explain.empty()) {
+    environment.out << text_report(judgement, title);
+  }
+  if (o.github) print_github(judgement, title, environment);
+  const int code = exit_code(judgement);
+  if (!o.explain.empty() && !print_explanations(judgement, o.explain, environment.out)) {
+    environment.err << "moegauge: --explain: no judged case matches " << o.explain << '\n';
+    return code == exit_ok ? exit_no_verdict : code;
+  }
+  return code;
+}
+
+}  // namespace
+
+Action add_gate(CLI::App& subcommand) {
+  auto options = std::make_shared<GateOptions>();
+  declare_options(subcommand, *options);
+  return [options](const Environment& environment) { return gate(*options, environment); };
+}
+
+}  // namespace moegauge

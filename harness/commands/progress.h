@@ -1,0 +1,34 @@
+// How far a run is, on stderr: a bar that rewrites itself on a terminal, a line per case elsewhere.
+#pragma once
+
+#include <chrono>
+#include <iosfwd>
+#include <string>
+
+#include "harness/result/record.h"
+
+namespace moegauge {
+
+enum class ProgressStyle : std::uint8_t { bar, lines, quiet };
+
+class Progress {
+ public:
+  Progress(std::ostream& err, ProgressStyle style, std::size_t cases);
+  void started(const CaseCoordinates& c);
+  void finished(const CaseRecord& record);
+  // Removes the bar, so that what follows starts on a clean line.
+  void clear();
+
+ private:
+  void draw(const std::string& id);
+
+  std::ostream& err_;
+  ProgressStyle style_;
+  std::size_t cases_, done_ = 0;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+// "ok 123.4 us", "inaccurate: error.implementation.relative_l2 0.5 exceeds 0.001".
+std::string outcome_text(const CaseRecord& record);
+
+}  // namespace moegauge

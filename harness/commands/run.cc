@@ -1,0 +1,230 @@
+#include "harness/commands/run.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/commands/duration.h"
+#include "harness/commands/interrupt.h"
+#include "harness/commands/progress.h"
+#include "harness/commands/selection.h"
+#include "harness/commands/table.h"
+#include "harness/measure/prepare.h"
+#include "harness/measure/summary.h"
+#include "harness/result/result_io.h"
+#include "harness/root.h"
+#include "harness/worker/runner.h"
+#include "reference/base/input_error.h"
+#include "reference/inputs.h"
+
+namespace moegauge {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct RunOptions {
+  std::string suite;
+  SelectionOptions selection;
+  std::string out;
+  bool resume = false;
+  int retries = 0;
+  std::string budget;
+  std::string timeout = "300s";
+  std::uint64_t seed = 0;
+  bool quiet = false;
+  std::string dump, profile;
+};
+
+void declare_options(CLI::App& app, RunOptions& o) {
+  app.add_option("SUITE", o.suite, "Suite file, or its name under suites/")->required();
+  app.add_option("--out", o.out, "Result file [results/latest.json; none with --iterate]");
+  app.add_option("--backend", o.selection.backends, "Measure on these instead of the suite's: cpu,...")
+      ->delimiter(',');
+  app.add_option("--device", o.selection.device, "Device of one backend, e.g. cpu:0");
+  app.add_option("--filter", o.selection.filter, "Only cases whose id matches this glob");
+  app.add_option("--tokens", o.selection.tokens, "These batch sizes instead of the suite's: 1,16 or 1-4096*2");
+  app.add_option("--shard", o.selection.shard, "Part I of N of the points: I/N");
+  app.add_option("--iterate", o.selection.iterate, "Only the case with this id, and no result file");
+  app.add_flag("--resume", o.resume, "Go on with the journal that an earlier run left beside --out");
+  app.add_option("--retries", o.retries, "Repeats of a case that failed before its first launch [0]")
+      ->check(CLI::Range(0, 100));
+  app.add_option("--budget", o.budget, "Start nothing more after this time, e.g. 20m; in the suite's order");
+  app.add_option("--timeout", o.timeout, "Time limit of one case [300s]");
+  app.add_option("--seed", o.seed, "Seed of all weights and inputs [0]");
+  app.add_flag("--quiet", o.quiet, "No progress");
+  app.add_option("--dump", o.dump, "")->group("");
+  app.add_option("--profile", o.profile, "")->group("");
+}
+
+std::string shell_quoted(const std::string& word) {
+  const bool plain =
+      !word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                              "0123456789_./=:,+-") == std::string::npos;
+  if (plain) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+// The command that repeats one case: the overrides that made it, then its id.
+std::string repro_line(const RunOptions& o, const CaseCoordinates& c) {
+  std::string line = "moegauge run " + shell_quoted(o.suite);
+  if (!o.selection.backends.empty() || !o.selection.device.empty()) line += " --backend " + c.backend;
+  if (!o.selection.tokens.empty()) line += " --tokens " + std::to_string(c.tokens);
+  return line + " --iterate " + shell_quoted(case_id(c)) + " --seed " + std::to_string(o.seed);
+}
+
+// Everything that can be wrong with a case before anything is started: its model's split, its
+// routing law, its config's words.
+void preflight(const std::vector<CaseCoordinates>& cases, const fs::path& root) {
+  std::map<std::string, bool> seen;
+  for (const CaseCoordinates& c : cases) {
+    parse_config_request(c.config, case_id(c));
+    const std::string key = c.model + '\n' + c.scheme + '\n' + std::to_string(c.tp) + '\n' +
+                            std::to_string(c.ep) + '\n' + c.routing;
+    if (!seen.emplace(key, true).second) continue;
+    parse_routing_law(c.routing, problem_of(c, root).layer);
+  }
+}
+
+// Journals hold what one suite and seed gave; resuming another's would mix results.
+std::string journal_header(const Suite& suite, const RunOptions& o) {
+  return "moegauge.journal/1 suite " + suite.name + " seed " + std::to_string(o.seed);
+}
+
+struct Journaled {
+  std::optional<Journal> journal;
+  std::vector<std::optional<CaseRecord>> records;  // parallel to the cases
+};
+
+Journaled open_journal(const fs::path& out, const Suite& suite, const RunOptions& o,
+                       const std::vector<CaseCoordinates>& cases) {
+  Journaled journaled{std::nullopt, std::vector<std::optional<CaseRecord>>(cases.size())};
+  if (out.empty()) return journaled;
+  std::error_code ignored;
+  if (out.has_parent_path()) fs::create_directories(out.parent_path(), ignored);
+  std::vector<CaseRecord> done;
+  journaled.journal =
+      Journal::open(out.string() + ".journal", journal_header(suite, o), o.resume, done);
+  std::map<std::string, std::size_t> at;
+  for (std::size_t i = 0; i < cases.size(); ++i) at[case_id(cases[i])] = i;
+  for (CaseRecord& record : done) {
+    const auto known = at.find(record.id());
+    // A case that was measured twice (again with its rivals) stands twice: the last one counts.
+    if (known != at.end()) journaled.records[known->second] = std::move(record);
+  }
+  return journaled;
+}
+
+RunnerSettings runner_settings(const RunOptions& o) {
+  RunnerSettings settings;
+  settings.measure.seed = o.seed;
+  settings.retries = o.retries;
+  settings.timeout_seconds = parse_duration(o.timeout, "--timeout");
+  if (!o.budget.empty()) settings.budget_seconds = parse_duration(o.budget, "--budget");
+  return settings;
+}
+
+Result assemble(const Suite& suite, const fs::path& suite_file, const RunOptions& o,
+                std::vector<std::optional<CaseRecord>> records) {
+  Result result;
+  result.context = {{"moegauge_version", MOEGAUGE_VERSION},
+                    {"suite", suite.name},
+                    {"suite_file", suite_file.string()},
+                    {"seed", std::to_string(o.seed)}};
+  for (auto& record : records) result.cases.push_back(std::move(record).value());
+  result.comparisons = compare_rivals(result.cases);
+  return result;
+}
+
+int exit_code(const Result& result) {
+  bool any_ok = false, any_failed = false;
+  for (const CaseRecord& record : result.cases) {
+    switch (record.status()) {
+      case Status::ok: any_ok = true; break;
+      case Status::inaccurate:
+      case Status::crashed:
+      case Status::timeout:
+      case Status::out_of_memory:
+      case Status::error: any_failed = true; break;
+      case Status::unsupported:
+      case Status::refused_config:
+      case Status::infrastructure:
+      case Status::skipped: break;
+    }
+  }
+  return any_failed ? exit_case_failed : any_ok ? exit_ok : exit_no_verdict;
+}
+
+void refuse_later_options(const RunOptions& o) {
+  for (const auto& [option, value] : {std::pair("--dump", &o.dump), std::pair("--profile", &o.profile)}) {
+    if (!value->empty()) throw InputError(option, "not built yet in this version", "leave it out");
+  }
+}
+
+int run(const RunOptions& o, const Environment& environment) {
+  refuse_later_options(o);
+  const RunnerSettings settings = runner_settings(o);
+  const fs::path root = find_root();
+  const fs::path suite_file = find_suite(o.suite, root);
+  const Suite suite = load_suite(suite_file, root);
+  const auto cases = select_cases(suite, o.selection, environment.backends);
+  if (cases.empty()) {
+    environment.err << "moegauge: no case of " << o.suite << " matches; see moegauge list suites\n";
+    return exit_no_verdict;
+  }
+  preflight(cases, root);
+
+  const bool iterating = !o.selection.iterate.empty();
+  const fs::path out = !o.out.empty() ? fs::path(o.out) : iterating ? fs::path() : "results/latest.json";
+  Journaled journaled = open_journal(out, suite, o, cases);
+  const ProgressStyle style = o.quiet                      ? ProgressStyle::quiet
+                              : ::isatty(STDERR_FILENO) != 0 ? ProgressStyle::bar
+                                                             : ProgressStyle::lines;
+  Progress progress(environment.err, style, cases.size());
+  for (const auto& record : journaled.records) {
+    if (record) progress.finished(*record);
+  }
+
+  int interrupted_by = 0;
+  {
+    const InterruptGuard guard;
+    const RunnerHooks hooks{
+        .started = [&](const CaseCoordinates& c) { progress.started(c); },
+        .finished =
+            [&](const CaseRecord& record) {
+              if (journaled.journal) journaled.journal->append(record);
+              progress.finished(record);
+            },
+        .repro = [&](const CaseCoordinates& c) { return repro_line(o, c); },
+        .interrupted = [&] { return guard.signal() != 0; },
+        .wait_mask = guard.wait_mask()};
+    run_cases(cases, journaled.records, settings, hooks);
+    interrupted_by = guard.signal();
+  }
+  progress.clear();
+
+  const Result result = assemble(suite, suite_file, o, std::move(journaled.records));
+  if (!out.empty()) write_result(out, result);
+  environment.out << render_table(result) << std::flush;
+  if (!out.empty() && !o.quiet) environment.err << "wrote " << out.string() << '\n';
+  return interrupted_by != 0 ? 128 + interrupted_by : exit_code(result);
+}
+
+}  // namespace
+
+Action add_run(CLI::App& subcommand) {
+  auto options = std::make_shared<RunOptions>();
+  declare_options(subcommand, *options);
+  return [options](const Environment& environment) { return run(*options, environment); };
+}
+
+}  // namespace moegauge

@@ -1,0 +1,36 @@
+// Which of a suite's cases a run is about: what --backend, --device, --tokens, --filter, --iterate
+// and --shard mean together, in that order.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/suite/suite.h"
+#include "kernels/backend.h"
+
+namespace moegauge {
+
+struct SelectionOptions {
+  std::vector<std::string> backends;  // empty: as the suite says
+  std::string device;                 // "cpu" or "cpu:0": that backend, that device
+  std::string tokens;                 // list as parse_token_list reads it
+  std::string filter;                 // glob on case ids
+  std::string iterate;                // the id of one case
+  std::string shard;                  // "I/N", 1-based
+};
+
+// Throws InputError for what cannot be meant (an unknown backend, a shard beyond N, an id that is no
+// case). May be empty: nothing matched the filter, or the shard has no point.
+std::vector<CaseCoordinates> select_cases(const Suite& suite, const SelectionOptions& options,
+                                          std::span<const Backend* const> backends);
+
+// The suite file that is meant: as given, or under `root` or its suites/ folder, with or without
+// ".json". Throws InputError.
+std::filesystem::path find_suite(const std::string& name, const std::filesystem::path& root);
+
+}  // namespace moegauge

@@ -1,0 +1,32 @@
+// Two records of one case, from two results: whether they may be compared, what changed between
+// them, and the logarithms of their latencies.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/judge/statistics.h"
+#include "harness/result/record.h"
+
+namespace moegauge {
+
+// A condition that differs so that the latencies and errors of the two mean different things.
+struct Mismatch {
+  std::string what = {};  // "device"
+  std::string now = {}, then = {};
+  std::string remedy = {};  // what to do next
+};
+
+// Both are ok. None: they may be compared.
+std::optional<Mismatch> mismatch(const CaseRecord& now, const CaseRecord& then);
+
+// What differs without forbidding a comparison, because it is what a change to a kernel does: one
+// phrase each. Both are ok.
+std::vector<std::string> changes(const CaseRecord& now, const CaseRecord& then);
+
+// ln of the median with its standard error: from the raw samples, or from the summary's 95%
+// interval where none were kept. None for fewer than 2 samples.
+std::optional<LogEstimate> log_latency(const LatencySummary& latency);
+
+}  // namespace moegauge

@@ -1,0 +1,269 @@
+#include "harness/judge/judge.h"
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+
+#include "harness/judge/counterpart.h"
+#include "harness/judge/findings.h"
+#include "harness/judge/statistics.h"
+#include "harness/suite/select.h"
+
+namespace moegauge {
+namespace {
+
+using CasesById = std::map<std::string, const CaseRecord*>;
+
+CasesById index_cases(const Result& result, const std::string& filter) {
+  CasesById cases;
+  for (const CaseRecord& record : result.cases) {
+    const std::string id = record.id();
+    if (matches_glob(filter, id)) cases.emplace(id, &record);
+  }
+  return cases;
+}
+
+std::string describe(const CaseRecord& record) {
+  const auto* unmeasured = std::get_if<Unmeasured>(&record.outcome);
+  if (unmeasured == nullptr) return "ok";
+  return std::string(to_string(unmeasured->status)) + " (" + unmeasured->reason + ")";
+}
+
+std::string how_to_repeat(const CaseRecord& record) {
+  return record.repro.empty() ? "repeat it alone" : "repeat it with: " + record.repro;
+}
+
+// The kernel ran, or should have, and did not deliver.
+bool is_fault(Status status) {
+  switch (status) {
+    case Status::inaccurate:
+    case Status::crashed:
+    case Status::timeout:
+    case Status::out_of_memory:
+    case Status::error:
+      return true;
+    case Status::ok:
+    case Status::unsupported:
+    case Status::refused_config:
+    case Status::infrastructure:
+    case Status::skipped:
+      return false;
+  }
+  return true;
+}
+
+// Why the baseline's numbers may not be held against the result's; both cases exist.
+std::optional<Finding> no_comparison(const CaseRecord& record, const CaseRecord& baseline) {
+  if (!baseline.measured()) {
+    return Finding{Verdict::no_verdict, "baseline",
+                   "the baseline has no latency for it, it was " + describe(baseline) +
+                       ": record a new baseline"};
+  }
+  const std::optional<Mismatch> differs = mismatch(record, baseline);
+  if (!differs) return std::nullopt;
+  return Finding{Verdict::no_verdict, "baseline",
+                 "the " + differs->what + " is " + differs->now + ", the baseline's " +
+                     differs->then + ": " + differs->remedy};
+}
+
+class Judge {
+ public:
+  Judge(const Policy& policy, const ShippedLimits& shipped) : policy_(policy), shipped_(shipped) {}
+
+  CaseVerdict operator()(const CaseRecord& record, const CaseRecord* baseline) const {
+    CaseVerdict verdict{.id = record.id(), .repro = record.repro};
+    if (record.measured()) {
+      judge_measured(record, baseline, verdict);
+    } else {
+      judge_unmeasured(record, baseline, verdict);
+    }
+    std::stable_sort(verdict.findings.begin(), verdict.findings.end(),
+                     [](const Finding& a, const Finding& b) { return a.verdict > b.verdict; });
+    verdict.verdict = verdict.findings.front().verdict;
+    return verdict;
+  }
+
+ private:
+  void judge_absolute_error(const CaseRecord& record, const CheckResult& check,
+                            CaseVerdict& verdict) const {
+    verdict.findings = judge_error(check, policy_.error_rule(record.coordinates), policy_.total,
+                                   shipped_(record, check));
+  }
+
+  void judge_measured(const CaseRecord& record, const CaseRecord* baseline,
+                      CaseVerdict& verdict) const {
+    const Measured& now = *record.measured();
+    judge_absolute_error(record, now.check, verdict);
+    if (baseline == nullptr) {
+      verdict.findings.push_back({Verdict::no_verdict, "baseline",
+                                  "the baseline has no such case: record a new baseline with it"});
+      return;
+    }
+    if (auto finding = no_comparison(record, *baseline)) {
+      verdict.findings.push_back(*finding);
+      return;
+    }
+    const Measured& then = *baseline->measured();
+    const auto grown =
+        judge_error_growth(now.check, then.check, policy_.error_rule(record.coordinates));
+    verdict.findings.insert(verdict.findings.end(), grown.begin(), grown.end());
+    LatencyVerdict latency =
+        judge_latency(now, then, policy_.latency_rule(record.coordinates), policy_.confidence);
+    verdict.findings.push_back(std::move(latency.finding));
+    verdict.latency = latency.numbers;
+    verdict.changes = changes(record, *baseline);
+  }
+
+  void judge_unmeasured(const CaseRecord& record, const CaseRecord* baseline,
+                        CaseVerdict& verdict) const {
+    const auto& outcome = std::get<Unmeasured>(record.outcome);
+    const auto status = [&](Verdict severity, const std::string& sentence) {
+      verdict.findings.push_back({severity, "status", sentence});
+    };
+    const bool was_ok = baseline != nullptr && baseline->measured();
+    const std::string now = (was_ok ? "ok in the baseline, now " : "") + describe(record);
+    if (outcome.check) judge_absolute_error(record, *outcome.check, verdict);
+    if (is_fault(outcome.status)) {
+      status(Verdict::fail, now + ": " + how_to_repeat(record));
+    } else if (outcome.status == Status::infrastructure) {
+      status(Verdict::no_verdict, now + ": mend the machine and run again");
+    } else if (!was_ok) {
+      status(Verdict::not_judged, now + ": nothing to judge");
+    } else if (record.device != baseline->device && !record.device.empty()) {
+      status(Verdict::no_verdict, now + ", but the baseline is of another device, " +
+                                      baseline->device + ": record one on " + record.device);
+    } else {
+      status(Verdict::fail, now + ": make it run again, or record a new baseline without it");
+    }
+  }
+
+  const Policy& policy_;
+  const ShippedLimits& shipped_;
+};
+
+std::vector<std::string_view> fields_of(std::string_view id) {
+  std::vector<std::string_view> fields;
+  for (std::size_t begin = 0;;) {
+    const std::size_t end = id.find('/', begin);
+    fields.push_back(id.substr(begin, end - begin));
+    if (end == std::string_view::npos) return fields;
+    begin = end + 1;
+  }
+}
+
+bool differ_in_one_field(std::string_view a, std::string_view b) {
+  const auto left = fields_of(a), right = fields_of(b);
+  if (left.size() != right.size()) return false;
+  int different = 0;
+  for (std::size_t i = 0; i < left.size(); ++i) different += left[i] != right[i];
+  return different == 1;
+}
+
+CaseVerdict vanished(const std::string& id, const CasesById& result, const CasesById& baseline) {
+  std::string hint;
+  for (const auto& [candidate, record] : result) {
+    if (!baseline.contains(candidate) && differ_in_one_field(id, candidate)) {
+      hint = "; if it is now " + candidate + ", record a new baseline under that name";
+      break;
+    }
+  }
+  CaseVerdict verdict{.id = id, .verdict = Verdict::no_verdict};
+  verdict.findings.push_back(
+      {Verdict::no_verdict, "status",
+       "ok in the baseline, absent from the result: run it, narrow --filter, or record a new "
+       "baseline without it" +
+           hint});
+  return verdict;
+}
+
+}  // namespace
+
+std::string_view to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::not_judged:
+      return "not judged";
+    case Verdict::pass:
+      return "pass";
+    case Verdict::improved:
+      return "improved";
+    case Verdict::inconclusive:
+      return "inconclusive";
+    case Verdict::no_verdict:
+      return "no verdict";
+    case Verdict::fail:
+      return "fail";
+  }
+  throw std::logic_error("verdict out of range");
+}
+
+std::size_t Judgement::count(Verdict verdict) const {
+  return static_cast<std::size_t>(
+      std::count_if(cases.begin(), cases.end(),
+                    [verdict](const CaseVerdict& c) { return c.verdict == verdict; }));
+}
+
+Judgement judge(const Result& result, const Result& baseline, const Policy& policy,
+                const ShippedLimits& shipped, const std::string& filter) {
+  const CasesById now = index_cases(result, filter);
+  const CasesById then = index_cases(baseline, filter);
+  const Judge judge_case(policy, shipped);
+
+  Judgement judgement{.policy = policy.name, .strict = policy.strict};
+  std::vector<double> ratios;
+  for (const CaseRecord& record : result.cases) {
+    const std::string id = record.id();
+    if (!now.contains(id)) continue;
+    const auto counterpart = then.find(id);
+    CaseVerdict verdict =
+        judge_case(record, counterpart == then.end() ? nullptr : counterpart->second);
+    if (verdict.latency) ratios.push_back(verdict.latency->ratio);
+    judgement.cases.push_back(std::move(verdict));
+  }
+  for (const CaseRecord& record : baseline.cases) {
+    const std::string id = record.id();
+    if (record.measured() && then.contains(id) && !now.contains(id)) {
+      judgement.cases.push_back(vanished(id, now, then));
+    }
+  }
+  if (!ratios.empty()) judgement.geometric_mean_ratio = geometric_mean(ratios);
+  return judgement;
+}
+
+namespace {
+
+struct Conclusion {
+  int code = 0;
+  std::string sentence;
+};
+
+std::string cases(std::size_t count) {
+  return std::to_string(count) + (count == 1 ? " case" : " cases");
+}
+
+Conclusion conclude(const Judgement& j) {
+  const std::size_t failed = j.count(Verdict::fail);
+  const std::size_t no_verdict = j.count(Verdict::no_verdict);
+  const std::size_t inconclusive = j.count(Verdict::inconclusive);
+  const std::size_t passed = j.count(Verdict::pass) + j.count(Verdict::improved);
+  if (failed > 0) return {1, "FAIL: " + std::to_string(failed) + " of " + cases(j.cases.size())};
+  if (j.cases.empty()) return {4, "NO VERDICT: no case matched"};
+  if (no_verdict > 0) {
+    return {4, "NO VERDICT: " + cases(no_verdict) + " of " + std::to_string(j.cases.size()) +
+                   " could not be compared"};
+  }
+  if (passed + inconclusive == 0) return {4, "NO VERDICT: no case is ok, so nothing was judged"};
+  if (j.strict && inconclusive > 0) {
+    return {4, "NO VERDICT: " + cases(inconclusive) + " inconclusive under a strict policy"};
+  }
+  if (inconclusive > 0) {
+    return {0, "PASS: nothing failed; " + cases(inconclusive) + " inconclusive"};
+  }
+  return {0, "PASS: " + cases(passed)};
+}
+
+}  // namespace
+
+int exit_code(const Judgement& judgement) { return conclude(judgement).code; }
+std::string conclusion(const Judgement& judgement) { return conclude(judgement).sentence; }
+
+}  // namespace moegauge

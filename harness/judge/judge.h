@@ -1,0 +1,80 @@
+// Whether a result may stand against a baseline. Pure logic: files, printing and exit codes of
+// other kinds are the command's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/judge/policy.h"
+#include "harness/result/record.h"
+#include "reference/schemes/scheme.h"
+
+namespace moegauge {
+
+// From harmless to harmful: of several findings on one case the last in this order is its verdict.
+enum class Verdict : std::uint8_t {
+  not_judged,  // it cannot run here and could not when the baseline was made
+  pass,
+  improved,
+  inconclusive,  // the interval holds the limit
+  no_verdict,    // nothing to compare with
+  fail,
+};
+std::string_view to_string(Verdict verdict);
+
+// One thing noticed about a case. The sentence holds the numbers and what a person must do next.
+struct Finding {
+  Verdict verdict = Verdict::pass;
+  std::string subject = {};  // status, baseline, latency, or the error's name in the record
+  std::string sentence = {};
+};
+
+struct LatencyJudgement {
+  double result_us = 0, baseline_us = 0;  // medians
+  double ratio = 1, low = 1, high = 1;    // result / baseline, interval at the policy's confidence
+  double limit = 1;
+  double smallest_failing_ratio = 1;         // what would have failed, given this much noise
+  double within_runs = 0, between_runs = 0;  // standard errors of ln(ratio): samples, policy
+};
+
+struct CaseVerdict {
+  std::string id = {};
+  Verdict verdict = Verdict::pass;
+  std::vector<Finding> findings = {};  // worst first
+  std::optional<LatencyJudgement> latency = {};
+  // What else is not as it was in the baseline (kernel hash, declared numerics, ...).
+  std::vector<std::string> changes = {};
+  std::string repro = {};
+
+  const std::string& sentence() const { return findings.front().sentence; }
+};
+
+struct Judgement {
+  std::string policy = {};
+  bool strict = false;
+  std::vector<CaseVerdict> cases = {};  // in the result's order, then those that vanished
+  std::optional<double> geometric_mean_ratio = {};  // of all compared cases; shown, never judged
+
+  std::size_t count(Verdict verdict) const;
+};
+
+// Limits of error.implementation that ship with the scheme of a checked case.
+using ShippedLimits =
+    std::function<ErrorLimits(const CaseRecord& record, const CheckResult& check)>;
+
+// Only cases whose id matches `filter` (suite/select.h) take part, on both sides.
+Judgement judge(const Result& result, const Result& baseline, const Policy& policy,
+                const ShippedLimits& shipped, const std::string& filter = "*");
+
+// 1: something failed. 4: no verdict on some case, nothing measured to judge, or something
+// inconclusive under a strict policy. 0: otherwise.
+int exit_code(const Judgement& judgement);
+// One sentence that explains that code.
+std::string conclusion(const Judgement& judgement);
+
+}  // namespace moegauge

@@ -1,0 +1,81 @@
+#include <cmath>
+
+#include "harness/judge/counterpart.h"
+#include "harness/judge/findings.h"
+#include "harness/judge/numbers.h"
+#include "harness/judge/statistics.h"
+
+namespace moegauge {
+namespace {
+
+LatencyJudgement compare(const LogEstimate& result, const LogEstimate& baseline,
+                         const LatencyRule& rule, double confidence) {
+  // Both sides were one process, and each drew its own deviation.
+  const double between = rule.between_runs * std::sqrt(2.0);
+  const RatioInterval interval = ratio_interval(result, baseline, confidence, between);
+  return {.result_us = std::exp(result.value),
+          .baseline_us = std::exp(baseline.value),
+          .ratio = interval.ratio,
+          .low = interval.low,
+          .high = interval.high,
+          .limit = rule.ratio_limit,
+          .smallest_failing_ratio = rule.ratio_limit * interval.ratio / interval.low,
+          .within_runs = std::hypot(result.standard_error, baseline.standard_error),
+          .between_runs = between};
+}
+
+std::string numbers_of(const LatencyJudgement& j) {
+  return format_us(j.result_us) + " is " + format_ratio(j.ratio) + " the baseline's " +
+         format_us(j.baseline_us) + " (interval " + format_ratio(j.low) + " to " +
+         format_ratio(j.high) + ", limit " + format_ratio(j.limit) + ")";
+}
+
+Finding finding_from(const LatencyJudgement& j, double floor_us) {
+  const std::string numbers = numbers_of(j);
+  const bool too_small = std::abs(j.result_us - j.baseline_us) < floor_us;
+  if (too_small) {
+    return {Verdict::pass, "latency",
+            numbers + "; the difference is below " + format_us(floor_us) + ": nothing to do"};
+  }
+  if (j.low > j.limit) {
+    return {Verdict::fail, "latency",
+            "slower: " + numbers + "; find the cause, or record a new baseline on purpose"};
+  }
+  if (j.high < 1 / j.limit) {
+    return {Verdict::improved, "latency",
+            "faster: " + numbers + "; record a new baseline, so that the gain is kept"};
+  }
+  if (j.high > j.limit) {
+    return {Verdict::inconclusive, "latency",
+            "cannot tell: " + numbers + "; only " + format_ratio(j.smallest_failing_ratio) +
+                " or more would have failed: measure again on a quieter machine or for longer"};
+  }
+  return {Verdict::pass, "latency", numbers + ": nothing to do"};
+}
+
+}  // namespace
+
+LatencyVerdict judge_latency(const Measured& result, const Measured& baseline,
+                             const LatencyRule& rule, double confidence) {
+  const std::optional<LogEstimate> a = log_latency(result.latency);
+  const std::optional<LogEstimate> b = log_latency(baseline.latency);
+  if (!a || !b) {
+    return {.finding = {Verdict::inconclusive, "latency",
+                        std::string("the ") + (a ? "baseline" : "result") +
+                            " holds fewer than 2 latency samples: measure it again"},
+            .numbers = std::nullopt};
+  }
+  const LatencyJudgement numbers = compare(*a, *b, rule, confidence);
+  // A time below the physical floor is a broken measurement, and no baseline for anything.
+  for (const Measured* side : {&result, &baseline}) {
+    if (!side->suspect) continue;
+    return {.finding = {Verdict::inconclusive, "latency",
+                        std::string("the ") + (side == &result ? "result" : "baseline") +
+                            "'s latency is suspect (" + side->suspect_reason +
+                            "): find out why, then measure it again"},
+            .numbers = numbers};
+  }
+  return {.finding = finding_from(numbers, rule.floor_us), .numbers = numbers};
+}
+
+}  // namespace moegauge

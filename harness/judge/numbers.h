@@ -1,0 +1,16 @@
+// How numbers read in sentences and tables.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace moegauge {
+
+std::string format_us(double us);                      // "59.12 us": four significant digits
+std::string format_us(std::optional<double> us);       // "-" for none
+std::string format_ratio(double ratio);                // "1.032x"
+std::string format_interval(double low, double high);  // "[0.990, 1.021]"
+std::string format_percent(double fraction);           // "1.40%"
+std::string format_error(double error);  // "0.0372", "1.2e-05", "infinite", "not a number"
+
+}  // namespace moegauge

@@ -1,0 +1,156 @@
+#include "harness/judge/policy.h"
+
+#include <algorithm>
+
+#include "harness/json/cursor.h"
+#include "harness/json/document.h"
+#include "harness/json/nearest.h"
+#include "harness/suite/select.h"
+#include "reference/base/input_error.h"
+
+namespace moegauge {
+namespace {
+
+constexpr std::string_view policy_schema = "moegauge.policy/1";
+constexpr double unbounded = std::numeric_limits<double>::max();
+
+void read_pattern(const JsonCursor& rule, std::string_view key, std::string& pattern) {
+  if (const auto value = rule.find(key)) pattern = value->text();
+}
+
+CaseMatch read_match(const JsonCursor& rule) {
+  CaseMatch match;
+  read_pattern(rule, "op", match.op);
+  read_pattern(rule, "scheme", match.scheme);
+  read_pattern(rule, "backend", match.backend);
+  read_pattern(rule, "inputs", match.inputs);
+  if (const auto tokens = rule.find("tokens")) {
+    const std::vector<JsonCursor> range = tokens->items();
+    if (range.size() != 2) tokens->fail("not a range of batch sizes", "[from, to], both included");
+    constexpr auto most = std::numeric_limits<std::int64_t>::max();
+    match.tokens_from = range[0].integer(0, most);
+    match.tokens_to = range[1].integer(match.tokens_from, most);
+  }
+  return match;
+}
+
+LatencyRule read_latency_rule(const JsonCursor& rule) {
+  rule.only_keys(
+      {"op", "scheme", "backend", "inputs", "tokens", "ratio_limit", "between_runs", "floor_us"});
+  return {.match = read_match(rule),
+          .ratio_limit = rule.at("ratio_limit").number(1, 100),
+          .between_runs = rule.at("between_runs").number(0, 1),
+          .floor_us = rule.at("floor_us").number(0, unbounded)};
+}
+
+std::optional<double> read_limit(const JsonCursor& rule, std::string_view key) {
+  const auto value = rule.find(key);
+  return value ? std::optional(value->number(0, unbounded)) : std::nullopt;
+}
+
+ErrorRule read_error_rule(const JsonCursor& rule) {
+  rule.only_keys({"op", "scheme", "backend", "inputs", "tokens", "relative_l2", "worst_token",
+                  "growth_limit", "growth_floor"});
+  return {.match = read_match(rule),
+          .relative_l2 = read_limit(rule, "relative_l2"),
+          .worst_token = read_limit(rule, "worst_token"),
+          .growth_limit = rule.at("growth_limit").number(1, unbounded),
+          .growth_floor = rule.at("growth_floor").number(0, unbounded)};
+}
+
+TotalRule read_total_rule(const JsonCursor& rule) {
+  rule.only_keys({"limit", "applies_above"});
+  return {.limit = rule.at("limit").number(1, unbounded),
+          .applies_above = rule.at("applies_above").number(0, unbounded)};
+}
+
+// Without a last rule for everything, a case that no rule names would pass unjudged.
+template <typename Rule>
+std::vector<Rule> read_rules(const JsonCursor& list, Rule (*read)(const JsonCursor&)) {
+  std::vector<Rule> rules;
+  const std::vector<JsonCursor> items = list.items();
+  for (const JsonCursor& item : items) {
+    if (!rules.empty() && rules.back().match.matches_everything()) {
+      item.fail("never used, because the rule before it is for every case",
+                "put the rule for every case last");
+    }
+    rules.push_back(read(item));
+  }
+  if (rules.empty() || !rules.back().match.matches_everything()) {
+    list.fail("some cases have no rule",
+              "end the list with a rule without op, scheme, backend, inputs and tokens");
+  }
+  return rules;
+}
+
+Policy read_policy(const JsonCursor& root) {
+  root.only_keys(
+      {"schema", "name", "description", "confidence", "strict", "total", "latency", "error"});
+  const JsonCursor schema = root.at("schema");
+  if (schema.string() != policy_schema) {
+    schema.fail("not a policy that this version reads", "\"" + std::string(policy_schema) + "\"");
+  }
+  const auto description = root.find("description");
+  return {.name = root.at("name").text(),
+          .description = description ? description->string() : "",
+          .confidence = root.at("confidence").number(0.5, 0.9999),
+          .strict = root.at("strict").boolean(),
+          .total = read_total_rule(root.at("total")),
+          .latency = read_rules(root.at("latency"), read_latency_rule),
+          .error = read_rules(root.at("error"), read_error_rule)};
+}
+
+template <typename Rule>
+const Rule& first_match(const std::vector<Rule>& rules, const CaseCoordinates& c) {
+  const auto found = std::find_if(rules.begin(), rules.end(),
+                                  [&c](const Rule& rule) { return rule.match.matches(c); });
+  return found == rules.end() ? rules.back() : *found;
+}
+
+}  // namespace
+
+bool CaseMatch::matches(const CaseCoordinates& c) const {
+  return matches_glob(op, c.op) && matches_glob(scheme, c.scheme) &&
+         matches_glob(backend, c.backend) && matches_glob(inputs, c.inputs) &&
+         tokens_from <= c.tokens && c.tokens <= tokens_to;
+}
+
+bool CaseMatch::matches_everything() const {
+  const CaseMatch everything;
+  return op == everything.op && scheme == everything.scheme && backend == everything.backend &&
+         inputs == everything.inputs && tokens_from == everything.tokens_from &&
+         tokens_to == everything.tokens_to;
+}
+
+const LatencyRule& Policy::latency_rule(const CaseCoordinates& c) const {
+  return first_match(latency, c);
+}
+const ErrorRule& Policy::error_rule(const CaseCoordinates& c) const {
+  return first_match(error, c);
+}
+
+std::filesystem::path find_policy(const std::string& name, const std::filesystem::path& root) {
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(name, ignored)) return name;
+  const std::filesystem::path folder = root / "suites" / "policies";
+  const std::filesystem::path shipped = folder / (name + ".json");
+  if (std::filesystem::is_regular_file(shipped, ignored)) return shipped;
+  std::vector<std::string> known;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    known.push_back(entry.path().stem());
+  }
+  std::sort(known.begin(), known.end());
+  throw InputError("--policy", "no file and no shipped policy is called " + in_quotes(name),
+                   suggestion(name, known));
+}
+
+Policy load_policy(const std::filesystem::path& file) {
+  const JsonDocument document = JsonDocument::read(file);
+  return read_policy(JsonCursor(document));
+}
+
+Policy policy_from_json(const nlohmann::ordered_json& json, const std::string& where) {
+  return read_policy(JsonCursor(json, where));
+}
+
+}  // namespace moegauge

@@ -1,0 +1,76 @@
+// What a gate forbids: `moegauge.policy/1` files (suites/policies).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/suite/suite.h"
+
+namespace moegauge {
+
+// Which cases a rule is for. Text fields are patterns (suite/select.h), tokens a closed range.
+struct CaseMatch {
+  std::string op = "*", scheme = "*", backend = "*", inputs = "*";
+  std::int64_t tokens_from = 0;
+  std::int64_t tokens_to = std::numeric_limits<std::int64_t>::max();
+
+  bool matches(const CaseCoordinates& c) const;
+  bool matches_everything() const;
+};
+
+struct LatencyRule {
+  CaseMatch match = {};
+  // A case fails when its latency is surely more than this many times the baseline's. Above 1.
+  double ratio_limit = 1;
+  // Relative standard deviation of a case's median from one process to the next, which the samples
+  // of one process cannot show. It widens every interval.
+  double between_runs = 0;
+  // Differences of fewer microseconds neither fail nor count as an improvement: clock resolution.
+  double floor_us = 0;
+};
+
+struct ErrorRule {
+  CaseMatch match = {};
+  // Absolute limits of error.implementation; none: the limits that ship with the scheme.
+  std::optional<double> relative_l2 = {}, worst_token = {};
+  // A case fails when an error grows to more than this many times the baseline's and by more than
+  // the floor. At least 1.
+  double growth_limit = 1;
+  double growth_floor = 0;
+};
+
+// Where the format itself costs more than `applies_above`, the kernel may add at most this factor:
+// error.total <= limit * error.quantization.
+struct TotalRule {
+  double limit = 0;
+  double applies_above = 0;
+};
+
+struct Policy {
+  std::string name = {};
+  std::string description = {};
+  double confidence = 0;  // of every interval, in (0.5, 1)
+  bool strict = false;    // inconclusive is "no verdict" (exit 4) instead of allowed
+  TotalRule total = {};
+  // The first rule that matches a case decides; the last of each matches every case.
+  std::vector<LatencyRule> latency = {};
+  std::vector<ErrorRule> error = {};
+
+  const LatencyRule& latency_rule(const CaseCoordinates& c) const;
+  const ErrorRule& error_rule(const CaseCoordinates& c) const;
+};
+
+// The policy file that is meant: as given, or NAME of suites/policies/NAME.json under `root`. Throws
+// InputError.
+std::filesystem::path find_policy(const std::string& name, const std::filesystem::path& root);
+
+// Throw InputError; `where` is the file's name for messages.
+Policy load_policy(const std::filesystem::path& file);
+Policy policy_from_json(const nlohmann::ordered_json& json, const std::string& where);
+
+}  // namespace moegauge

@@ -1,0 +1,184 @@
+// Reports that other programs read: JUnit XML, GitHub workflow commands, JSON.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "harness/judge/escape.h"
+#include "harness/judge/report.h"
+#include "harness/judge/report_parts.h"
+
+namespace moegauge {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// JUnit knows no more: a case without a verdict is an error of the gate, not a failed case; an
+// inconclusive one is an error only where the policy is strict.
+const char* junit_element(Verdict verdict, bool strict) {
+  switch (verdict) {
+    case Verdict::fail:
+      return "failure";
+    case Verdict::no_verdict:
+      return "error";
+    case Verdict::inconclusive:
+      return strict ? "error" : "skipped";
+    case Verdict::not_judged:
+      return "skipped";
+    case Verdict::pass:
+    case Verdict::improved:
+      return nullptr;
+  }
+  return "error";
+}
+
+std::string all_sentences(const CaseVerdict& verdict) {
+  std::string text;
+  for (const Finding& finding : verdict.findings) text += finding.sentence + "\n";
+  for (const std::string& change : verdict.changes) text += "changed: " + change + "\n";
+  if (!verdict.repro.empty()) text += "repeat with: " + verdict.repro + "\n";
+  return text;
+}
+
+std::string junit_testcase(const CaseVerdict& verdict, bool strict) {
+  std::string text =
+      "    <testcase classname=\"moegauge.gate\" name=\"" + escape_xml(verdict.id) + "\"";
+  const char* element = junit_element(verdict.verdict, strict);
+  if (element == nullptr) return text + "/>\n";
+  text +=
+      ">\n      <" + std::string(element) + " message=\"" + escape_xml(verdict.sentence()) + "\"";
+  // The common schema gives `skipped` a message only.
+  if (element != std::string_view("skipped")) {
+    text += " type=\"" + escape_xml(to_string(verdict.verdict)) + "\">" +
+            escape_xml(all_sentences(verdict)) + "</" + element + ">\n";
+  } else {
+    text += "/>\n";
+  }
+  return text + "    </testcase>\n";
+}
+
+Json json_of(const LatencyJudgement& j) {
+  return {{"result_us", j.result_us},
+          {"baseline_us", j.baseline_us},
+          {"ratio", j.ratio},
+          {"ci_low", j.low},
+          {"ci_high", j.high},
+          {"limit", j.limit},
+          {"smallest_failing_ratio", j.smallest_failing_ratio},
+          {"within_runs", j.within_runs},
+          {"between_runs", j.between_runs}};
+}
+
+Json json_of(const CaseVerdict& verdict) {
+  Json findings = Json::array();
+  for (const Finding& f : verdict.findings) {
+    findings.push_back(
+        {{"verdict", to_string(f.verdict)}, {"subject", f.subject}, {"sentence", f.sentence}});
+  }
+  return {{"id", verdict.id},
+          {"verdict", to_string(verdict.verdict)},
+          {"findings", std::move(findings)},
+          {"latency", verdict.latency ? json_of(*verdict.latency) : Json()},
+          {"changes", verdict.changes},
+          {"repro", verdict.repro}};
+}
+
+Json json_of(const std::vector<ComparedRivals>& rivals) {
+  Json list = Json::array();
+  for (const ComparedRivals& r : rivals) {
+    const Comparison& c = r.measured;
+    list.push_back({{"point", c.point},
+                    {"a", c.a},
+                    {"b", c.b},
+                    {"ratio", c.ratio},
+                    {"ci_low", c.ci_low},
+                    {"ci_high", c.ci_high},
+                    {"a_is", to_string(r.change)}});
+  }
+  return list;
+}
+
+Json json_of(std::optional<double> number) { return number ? Json(*number) : Json(); }
+
+}  // namespace
+
+std::string junit_report(const Judgement& judgement, const ReportTitle& title) {
+  std::size_t failures = 0, errors = 0, skipped = 0;
+  std::string testcases;
+  if (judgement.cases.empty()) {
+    // Readers take an empty suite for a green one.
+    testcases = junit_testcase({.id = "conclusion",
+                                .verdict = Verdict::no_verdict,
+                                .findings = {{Verdict::no_verdict, "", conclusion(judgement)}}},
+                               judgement.strict);
+    ++errors;
+  }
+  for (const CaseVerdict& verdict : judgement.cases) {
+    const char* element = junit_element(verdict.verdict, judgement.strict);
+    const std::string_view kind = element == nullptr ? "" : element;
+    failures += kind == "failure";
+    errors += kind == "error";
+    skipped += kind == "skipped";
+    testcases += junit_testcase(verdict, judgement.strict);
+  }
+  const auto count = [](const char* name, std::size_t n) {
+    return std::string(" ") + name + "=\"" + std::to_string(n) + "\"";
+  };
+  const std::string counts = count("tests", std::max<std::size_t>(judgement.cases.size(), 1)) +
+                             count("failures", failures) + count("errors", errors);
+  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites" + counts +
+         ">\n  <testsuite name=\"" +
+         escape_xml("moegauge gate: " + title.result + " against " + title.baseline) + "\"" +
+         counts + count("skipped", skipped) + ">\n" + testcases + "  </testsuite>\n</testsuites>\n";
+}
+
+std::string github_annotations(const Judgement& judgement) {
+  std::string text;
+  for (const CaseVerdict* verdict : worst_first(judgement)) {
+    if (!needs_person(*verdict)) continue;
+    const char* level = verdict->verdict == Verdict::fail                               ? "error"
+                        : verdict->verdict == Verdict::no_verdict                       ? "warning"
+                        : verdict->verdict == Verdict::inconclusive && judgement.strict ? "warning"
+                                                                                        : "notice";
+    text += std::string("::") + level + " title=" +
+            escape_github_property(std::string(to_string(verdict->verdict)) + ": " + verdict->id) +
+            "::" + escape_github_data(all_sentences(*verdict)) + "\n";
+  }
+  return text;
+}
+
+Json json_report(const Judgement& judgement, const ReportTitle& title) {
+  Json cases = Json::array();
+  for (const CaseVerdict& verdict : judgement.cases) cases.push_back(json_of(verdict));
+  return {{"schema", "moegauge.verdict/1"},
+          {"result", title.result},
+          {"baseline", title.baseline},
+          {"policy", judgement.policy},
+          {"exit_code", exit_code(judgement)},
+          {"conclusion", conclusion(judgement)},
+          {"geometric_mean_ratio", json_of(judgement.geometric_mean_ratio)},
+          {"cases", std::move(cases)}};
+}
+
+Json json_report(const SideBySide& table, const ReportTitle& title) {
+  Json cases = Json::array();
+  for (const ComparedCase& c : table.cases) {
+    Json ratio;
+    if (c.ratio)
+      ratio = {{"ratio", c.ratio->ratio}, {"ci_low", c.ratio->low}, {"ci_high", c.ratio->high}};
+    cases.push_back({{"id", c.id},
+                     {"point", c.point},
+                     {"b_is", to_string(c.change)},
+                     {"a_us", json_of(c.a_us)},
+                     {"b_us", json_of(c.b_us)},
+                     {"b_over_a", std::move(ratio)},
+                     {"note", c.note}});
+  }
+  return {{"schema", "moegauge.comparison/1"},
+          {"a", title.baseline},
+          {"b", title.result},
+          {"geometric_mean_ratio", json_of(table.geometric_mean_ratio)},
+          {"cases", std::move(cases)},
+          {"rivals_a", json_of(table.rivals_a)},
+          {"rivals_b", json_of(table.rivals_b)}};
+}
+
+}  // namespace moegauge

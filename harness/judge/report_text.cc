@@ -1,0 +1,104 @@
+#include "harness/judge/numbers.h"
+#include "harness/judge/report.h"
+#include "harness/judge/report_parts.h"
+#include "harness/judge/text_table.h"
+
+namespace moegauge {
+namespace {
+
+// Terminals are wide but ids are long: the id stands last, where it may run over.
+std::string case_table(const Judgement& judgement) {
+  TextTable table(
+      {Align::left, Align::right, Align::right, Align::right, Align::left, Align::left});
+  table.add({"verdict", "result", "baseline", "ratio", "interval", "case"});
+  for (const CaseVerdict& verdict : judgement.cases) {
+    const LatencyCells cells = latency_cells(verdict);
+    table.add({std::string(to_string(verdict.verdict)), cells.result, cells.baseline, cells.ratio,
+               cells.interval, verdict.id});
+  }
+  return table.str();
+}
+
+std::string paragraph(const CaseVerdict& verdict) {
+  std::string text = std::string(to_string(verdict.verdict)) + ": " + verdict.id + "\n";
+  for (const Finding& finding : verdict.findings) {
+    if (needs_person(finding.verdict)) text += "    " + finding.sentence + "\n";
+  }
+  for (const std::string& change : verdict.changes) text += "    changed: " + change + "\n";
+  return text;
+}
+
+}  // namespace
+
+std::string text_report(const Judgement& judgement, const ReportTitle& title) {
+  std::string text = title.result + " against " + title.baseline + ", policy " + judgement.policy +
+                     "\n\n" + case_table(judgement) + "\n";
+  for (const CaseVerdict* verdict : worst_first(judgement)) {
+    if (needs_person(*verdict)) text += paragraph(*verdict) + "\n";
+  }
+  if (judgement.geometric_mean_ratio) {
+    text += "geometric mean of the ratios (shown, never judged): " +
+            format_ratio(*judgement.geometric_mean_ratio) + "\n";
+  }
+  return text + conclusion(judgement) + "\n";
+}
+
+std::string text_explanation(const CaseVerdict& verdict) {
+  std::string text = verdict.id + "\nverdict: " + std::string(to_string(verdict.verdict)) + "\n";
+  for (const Finding& finding : verdict.findings) {
+    text += "  " + std::string(to_string(finding.verdict)) + ", " + finding.subject + ": " +
+            finding.sentence + "\n";
+  }
+  for (const std::string& change : verdict.changes) text += "  changed: " + change + "\n";
+  if (verdict.latency) {
+    const LatencyJudgement& j = *verdict.latency;
+    TextTable table({Align::left, Align::right});
+    table.add({"  median, result", format_us(j.result_us)});
+    table.add({"  median, baseline", format_us(j.baseline_us)});
+    table.add({"  ratio", format_ratio(j.ratio)});
+    table.add({"  interval of the ratio, low end", format_ratio(j.low)});
+    table.add({"  interval of the ratio, high end", format_ratio(j.high)});
+    table.add({"  standard error within the runs", format_percent(j.within_runs)});
+    table.add({"  standard error between runs (policy)", format_percent(j.between_runs)});
+    table.add({"  limit", format_ratio(j.limit)});
+    table.add({"  smallest ratio that would have failed", format_ratio(j.smallest_failing_ratio)});
+    text += table.str();
+  }
+  if (!verdict.repro.empty()) text += "repeat with: " + verdict.repro + "\n";
+  return text;
+}
+
+namespace {
+
+std::string rivals_table(const std::vector<ComparedRivals>& rivals, const std::string& name) {
+  if (rivals.empty()) return "";
+  TextTable table({Align::left, Align::right, Align::left, Align::left});
+  table.add({"first is", "ratio", "interval", "first / second"});
+  for (const ComparedRivals& r : rivals) {
+    const Comparison& c = r.measured;
+    table.add({std::string(to_string(r.change)), format_ratio(c.ratio),
+               format_interval(c.ci_low, c.ci_high), c.a + " / " + c.b});
+  }
+  return "\nrivals within " + name + ", measured in turn:\n" + table.str();
+}
+
+}  // namespace
+
+std::string text_report(const SideBySide& side_by_side, const ReportTitle& title) {
+  TextTable table(
+      {Align::left, Align::right, Align::right, Align::right, Align::left, Align::left});
+  table.add({"B is", "A", "B", "B / A", "interval", "case"});
+  for (const ComparedCase& c : side_by_side.cases) {
+    table.add({std::string(to_string(c.change)), format_us(c.a_us), format_us(c.b_us),
+               c.ratio ? format_ratio(c.ratio->ratio) : "-",
+               c.ratio ? format_interval(c.ratio->low, c.ratio->high) : "-",
+               c.note.empty() ? c.id : c.id + " (" + c.note + ")"});
+  }
+  std::string text = "A = " + title.baseline + "\nB = " + title.result + "\n\n" + table.str();
+  if (side_by_side.geometric_mean_ratio) {
+    text += "geometric mean of B / A: " + format_ratio(*side_by_side.geometric_mean_ratio) + "\n";
+  }
+  return text + rivals_table(side_by_side.rivals_a, "A") + rivals_table(side_by_side.rivals_b, "B");
+}
+
+}  // namespace moegauge

@@ -1,0 +1,60 @@
+// Check, then time: whether a plan returns what it should. A case that is wrong has no latency.
+//
+// A checked run draws its tokens from a pool of at most 256 distinct rows, so that the oracle
+// computes 256 rows and every one of 8192 output rows is still compared.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/result/record.h"
+#include "kernels/backend.h"
+#include "reference/inputs.h"
+#include "reference/oracle.h"
+
+namespace moegauge {
+
+inline constexpr std::int64_t kPoolRows = 256;
+
+struct CheckInputs {
+  OwnedInputs pool;      // the distinct rows, at most kPoolRows: what the oracle computes
+  PooledInputs repeated; // what the kernel is given; its index maps rows to pool rows
+};
+CheckInputs make_check_inputs(const Layer& layer, Distribution distribution, const RoutingLaw& law,
+                              std::int64_t tokens, std::uint64_t seed);
+
+// y of one plan against the truth: the three errors over every row.
+ErrorReport measure_errors(const Layer& layer, std::span<const std::uint16_t> y, const Truth& truth,
+                           std::span<const std::int32_t> pool_index);
+
+// Which limits an error breaks, both numbers named, or nothing. Written so that a NaN breaks them:
+//   implementation.relative_l2 and .worst_token above the scheme's limits, any non-finite output,
+//   and where quantization > 0.01 also total > 1.03 quantization.
+std::optional<std::string> broken_limits(const ErrorReport& error, const ErrorLimits& limits);
+
+struct CheckOutcome {
+  ErrorReport error;
+  std::optional<std::string> wrong;  // why the case is inaccurate
+};
+
+// Feeds every slot with the pool's rows and runs twice on buffers poisoned with NaN: once one call,
+// whose output is compared with the truth, and once `request` as the timing will run it, so that
+// every slot, weight set and launch path that is timed has answered. All outputs must agree in
+// every bit.
+Expected<CheckOutcome, Fault> check_plan(Plan& plan, const Layer& layer, const CheckInputs& inputs,
+                                         const Truth& truth, const ErrorLimits& limits,
+                                         const RunRequest& request);
+
+// After the timing: slot 0 once more with the pool's rows, poisoned before, compared with the truth.
+Expected<CheckOutcome, Fault> check_replay(Plan& plan, const Layer& layer,
+                                           const CheckInputs& inputs, const Truth& truth,
+                                           const ErrorLimits& limits, const RunRequest& request);
+
+// Why a timed output cannot be right, or nothing: "y[3, 17] of slot 2 is not finite".
+Expected<std::optional<std::string>, Fault> non_finite_output(Plan& plan, const Layer& layer,
+                                                              std::int64_t tokens);
+
+}  // namespace moegauge

@@ -1,0 +1,160 @@
+#include "harness/measure/check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "harness/testing/scripted_backend.h"
+
+namespace moegauge {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr ErrorLimits limits{.relative_l2 = 0.001, .worst_token = 0.01};
+
+ErrorReport report(double implementation, double worst_token, double quantization, double total) {
+  ErrorReport error;
+  error.implementation.relative_l2 = implementation;
+  error.implementation.worst_token = worst_token;
+  error.quantization.relative_l2 = quantization;
+  error.total.relative_l2 = total;
+  return error;
+}
+
+TEST(BrokenLimits, NothingWhereEverythingHolds) {
+  EXPECT_FALSE(broken_limits(report(0.001, 0.01, 0.06, 0.0618), limits));
+}
+
+TEST(BrokenLimits, NamesBothNumbers) {
+  EXPECT_EQ(broken_limits(report(0.002, 0.01, 0, 0), limits),
+            "error.implementation.relative_l2 0.002 exceeds 0.001");
+}
+
+TEST(BrokenLimits, OneBadRowIsEnough) {
+  EXPECT_THAT(*broken_limits(report(0.0005, 0.5, 0, 0), limits), HasSubstr("worst_token 0.5 exceeds 0.01"));
+}
+
+// 1.03 * 0.06 = 0.0618.
+TEST(BrokenLimits, TheTotalMayPassQuantizationByThreePercent) {
+  EXPECT_FALSE(broken_limits(report(0, 0, 0.06, 0.0617), limits));
+  EXPECT_THAT(*broken_limits(report(0, 0, 0.06, 0.0619), limits),
+              HasSubstr("error.total.relative_l2 0.0619 exceeds 0.0618"));
+}
+
+// A 16-bit format costs nothing to speak of: total is then all the kernel's own rounding.
+TEST(BrokenLimits, TheTotalIsFreeWhereQuantizationCostsNothing) {
+  EXPECT_FALSE(broken_limits(report(0, 0, 0.01, 0.5), limits));
+}
+
+TEST(BrokenLimits, NaNAndInfinityBreakThem) {
+  EXPECT_TRUE(broken_limits(report(std::numeric_limits<double>::quiet_NaN(), 0, 0, 0), limits));
+  EXPECT_TRUE(broken_limits(report(0, std::numeric_limits<double>::infinity(), 0, 0), limits));
+  EXPECT_TRUE(broken_limits(report(0, 0, 0.06, std::numeric_limits<double>::quiet_NaN()), limits));
+}
+
+TEST(BrokenLimits, NonFiniteOutputsBreakThemWhateverTheNorm) {
+  ErrorReport error = report(0, 0, 0, 0);
+  error.implementation.non_finite = 3;
+  EXPECT_THAT(*broken_limits(error, limits), HasSubstr("3 outputs are not finite"));
+}
+
+Layer tiny_layer() {
+  Layer layer;
+  layer.experts = 4;
+  layer.top_k = 2;
+  layer.hidden_size = 64;
+  layer.intermediate_size = 32;
+  return layer;
+}
+
+TEST(CheckInputs, UpTo256TokensEveryRowIsItsOwn) {
+  const Layer layer = tiny_layer();
+  const auto inputs = make_check_inputs(layer, Distribution::gaussian,
+                                        parse_routing_law("uniform", layer), 5, 1);
+  EXPECT_EQ(inputs.pool.tokens, 5);
+  EXPECT_THAT(inputs.repeated.index, ::testing::ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_EQ(inputs.repeated.inputs.x, inputs.pool.x);
+}
+
+TEST(CheckInputs, BeyondThatEveryRowIsOneOfAPoolOf256) {
+  const Layer layer = tiny_layer();
+  const auto inputs = make_check_inputs(layer, Distribution::gaussian,
+                                        parse_routing_law("uniform", layer), 700, 1);
+  EXPECT_EQ(inputs.pool.tokens, 256);
+  ASSERT_EQ(inputs.repeated.index.size(), 700u);
+  const std::set<std::int32_t> used(inputs.repeated.index.begin(), inputs.repeated.index.end());
+  EXPECT_EQ(used.size(), 256u) << "every pool row is checked";
+  const auto row = static_cast<std::size_t>(inputs.repeated.index[699]);
+  EXPECT_EQ(inputs.repeated.inputs.x[699 * 64 + 7], inputs.pool.x[row * 64 + 7]);
+}
+
+// The scripted backend answers with the oracle's own bits; each test spoils them in one way.
+class CheckPlan : public ::testing::Test {
+ protected:
+  Expected<CheckOutcome, Fault> check(Script script, std::int64_t tokens = 300) {
+    const Problem problem{tiny_layer(), make_scheme("bf16"), tokens};
+    const auto experts = generated_experts(problem.layer, problem.scheme, Distribution::gaussian, 1);
+    const auto inputs = make_check_inputs(problem.layer, Distribution::gaussian,
+                                          parse_routing_law("uniform", problem.layer), tokens, 1);
+    const Truth truth = compute_truth(problem.layer, *problem.scheme, Numerics{}, *experts,
+                                      inputs.pool.view(), 1);
+    script.name = "scripted";
+    const ScriptedBackend backend(std::move(script));
+    auto loaded = backend.load(problem, *experts, 1);
+    auto plan = (*loaded)->plan(tokens, {}, 2);
+    return check_plan(**plan, problem.layer, inputs, truth,
+                      problem.scheme->error_limits(Dtype::bf16, false), {.calls = 4});
+  }
+};
+
+TEST_F(CheckPlan, TheOraclesOwnBitsPass) {
+  const auto outcome = check({});
+  EXPECT_FALSE(outcome->wrong);
+  EXPECT_EQ(outcome->error.implementation.matched, 1.0);
+}
+
+// One row of 300, its sign turned: at distance 2 from the truth, while the total moves by about
+// 2 / sqrt(300) = 0.115.
+TEST_F(CheckPlan, OneBadRowAmongManyIsCaught) {
+  const auto outcome = check({.name = "", .spoil = [](std::span<std::uint16_t> y, int) {
+    for (std::size_t k = 0; k < 64; ++k) y[123 * 64 + k] ^= 0x8000;
+  }});
+  ASSERT_TRUE(outcome->wrong);
+  EXPECT_NEAR(outcome->error.implementation.worst_token, 2, 0.01);
+  EXPECT_EQ(outcome->error.implementation.worst_token_row, 123);
+}
+
+TEST_F(CheckPlan, AnOutputThatIsNeverWrittenIsCaughtByItsPoison) {
+  const auto outcome = check({.name = "", .spoil = [](std::span<std::uint16_t> y, int) {
+    for (std::size_t k = 0; k < 64; ++k) y[k] = 0x7FFF;  // as poison() left it
+  }});
+  ASSERT_TRUE(outcome->wrong);
+  EXPECT_THAT(*outcome->wrong, HasSubstr("64 outputs are not finite"));
+}
+
+TEST_F(CheckPlan, OneElementThatDiffersBetweenRunsIsCaught) {
+  const auto outcome = check({.name = "", .spoil = [](std::span<std::uint16_t> y, int run) {
+    if (run == 1) y[5] ^= 1;
+  }});
+  ASSERT_TRUE(outcome->wrong);
+  EXPECT_THAT(*outcome->wrong, HasSubstr("not deterministic"));
+  EXPECT_THAT(*outcome->wrong, HasSubstr("1 of 19200 elements, first y[0, 5] of slot 0"));
+}
+
+TEST_F(CheckPlan, AFaultIsAFaultAndNoVerdict) {
+  const auto outcome = check({.name = "", .on_run = [](int) {
+    return std::optional(Fault{FaultKind::error, "illegal memory access"});
+  }});
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().sentence, "illegal memory access");
+}
+
+TEST_F(CheckPlan, NoTokensIsRightToo) { EXPECT_FALSE(check({}, 0)->wrong); }
+
+}  // namespace
+}  // namespace moegauge

@@ -1,0 +1,42 @@
+// From the words of a suite to something that can be run: which backend, which config. Everything
+// here is decided by rule and costs no measuring time.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "harness/result/record.h"
+#include "harness/suite/suite.h"
+#include "kernels/backend.h"
+#include "reference/base/expected.h"
+
+namespace moegauge {
+
+struct PreparedCase {
+  const Backend* backend = nullptr;
+  Problem problem;      // with the case's tokens
+  Config config;
+  ConfigRecord config_record;  // hash is filled in once something was compiled
+  bool extrapolated = false;   // tokens outside the tuned file's range
+};
+
+// The rank's layer and scheme of a case; throws InputError (unknown model or scheme, a tp that does
+// not divide N).
+Problem problem_of(const CaseCoordinates& c, const std::filesystem::path& root);
+
+// Resolves `auto` to the first backend that does not refuse, and the config to numbers. The error is
+// unsupported (absent device, refusal, with every backend's reason for `auto`), refused_config or
+// skipped ("no tuned file NAME").
+Expected<PreparedCase, Unmeasured> prepare_case(const CaseCoordinates& c, const Problem& problem,
+                                                std::span<const Backend* const> backends,
+                                                const std::filesystem::path& root);
+
+// ConfigRecord::source of a config coordinate: default, tuned, file or inline.
+std::string config_source(const std::string& config);
+
+// What baselines are kept under: name/arch/units, nothing volatile.
+std::string device_key(const Device& device);
+
+}  // namespace moegauge

@@ -1,0 +1,82 @@
+#include "harness/measure/resident.h"
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <string>
+#include <utility>
+
+namespace moegauge {
+namespace {
+
+constexpr std::int64_t kSlotsDivide = 8;
+
+// A file that holds one number; infinite where there is none or it says "max".
+double number_in(const char* file) {
+  double value = std::numeric_limits<double>::infinity();
+  std::ifstream stream(file);
+  double read = 0;
+  if (stream >> read) value = read;
+  return value;
+}
+
+}  // namespace
+
+std::int64_t choose_weight_sets(std::int64_t wanted, double bytes_per_set, double memory_bytes) {
+  const double fitting = bytes_per_set > 0 ? memory_bytes / 2 / bytes_per_set : 1;
+  const auto divisible = [](std::int64_t sets) {
+    if (sets >= kSlotsDivide) return sets / kSlotsDivide * kSlotsDivide;
+    return sets >= 4 ? std::int64_t{4} : sets >= 2 ? std::int64_t{2} : std::int64_t{1};
+  };
+  const std::int64_t rounded_up = wanted > 4   ? (wanted + kSlotsDivide - 1) / kSlotsDivide * kSlotsDivide
+                                  : wanted > 2 ? 4
+                                               : std::max<std::int64_t>(1, wanted);
+  if (fitting >= static_cast<double>(rounded_up)) return rounded_up;
+  return divisible(static_cast<std::int64_t>(fitting));
+}
+
+double available_memory_bytes() {
+  double available = std::numeric_limits<double>::infinity();
+  std::ifstream meminfo("/proc/meminfo");
+  for (std::string line; std::getline(meminfo, line);) {
+    if (line.starts_with("MemAvailable:")) available = std::stod(line.substr(13)) * 1024;
+  }
+  const double limit = number_in("/sys/fs/cgroup/memory.max");
+  const double used = number_in("/sys/fs/cgroup/memory.current");
+  if (limit < std::numeric_limits<double>::infinity()) {
+    available = std::min(available, std::max(0.0, limit - used));
+  }
+  return available;
+}
+
+ResidentLayer::ResidentLayer(const Backend& backend, const Problem& problem,
+                             std::unique_ptr<LoadedLayer> layer)
+    : backend_(backend), problem_(problem), device_(backend.device()), layer_(std::move(layer)) {}
+
+Expected<std::unique_ptr<ResidentLayer>, Fault> ResidentLayer::load(const Backend& backend,
+                                                                    const Problem& problem,
+                                                                    const ExpertSource& experts,
+                                                                    std::int64_t sets) {
+  for (;;) {
+    auto layer = backend.load(problem, experts, static_cast<int>(sets));
+    if (layer) {
+      std::unique_ptr<ResidentLayer> resident(
+          new ResidentLayer(backend, problem, std::move(layer).value()));
+      if (auto fault = resident->measure_ceilings()) return Unexpected{std::move(*fault)};
+      return resident;
+    }
+    Fault fault = std::move(layer).error();
+    if (fault.kind != FaultKind::out_of_memory || sets == 1) return Unexpected{std::move(fault)};
+    sets = choose_weight_sets(sets / 2, 1, std::numeric_limits<double>::infinity());
+  }
+}
+
+std::optional<Fault> ResidentLayer::measure_ceilings() {
+  auto measured = backend_.measure_ceilings(problem_);
+  if (!measured) return std::move(measured).error();
+  ceilings_.read_bytes_per_s = std::max(ceilings_.read_bytes_per_s, measured->read_bytes_per_s);
+  ceilings_.dot_flops_per_s = std::max(ceilings_.dot_flops_per_s, measured->dot_flops_per_s);
+  return std::nullopt;
+}
+
+}  // namespace moegauge

@@ -1,0 +1,73 @@
+// One member of a point that is still in the running: planned, checked, timed, recorded.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/measure/check.h"
+#include "harness/measure/prepare.h"
+#include "harness/measure/resident.h"
+#include "harness/measure/roofline.h"
+#include "harness/measure/rounds.h"
+
+namespace moegauge {
+
+// What the members of a point share.
+struct Point {
+  std::int64_t tokens = 0;
+  Cache cache = Cache::cold_weights;
+  Launch launch = Launch::eager;
+  CheckInputs check;
+  std::vector<OwnedInputs> timed;  // one per slot, fully random rows
+};
+
+// Input slots over which the calls of a row rotate, so that a median does not rest on one drawn
+// routing. Up to 4 tokens 8; from 32 on nearly every expert is touched whatever is drawn: 1.
+int slots_for(std::int64_t tokens, Cache cache);
+
+// Calls of one row: at least `wanted`, whole turns of the slots, and no weight set read again before
+// all others: either at most `weight_sets` calls, or whole turns of these too.
+std::int64_t calls_per_row(std::int64_t wanted, std::int64_t slots, std::int64_t weight_sets);
+
+class Rival {
+ public:
+  Rival(std::size_t index, PreparedCase prepared, ResidentLayer& resident);
+
+  std::size_t index() const { return index_; }
+  const PreparedCase& prepared() const { return prepared_; }
+  const KernelIdentity& identity() const { return plan_->identity(); }
+
+  // Compiles and allocates; after this identity() is known.
+  std::optional<Fault> plan(const Point& point);
+  // nothing: right. Otherwise why there is no latency.
+  std::optional<Unmeasured> check(const Point& point, const Truth& truth);
+  // Timed inputs into the slots, one unmeasured turn, and the number of calls that fill a row.
+  std::optional<Fault> pilot(const Point& point, double row_seconds);
+  Member member(std::string name);
+  // Timed outputs finite, one replay right again.
+  std::optional<Unmeasured> check_again(const Point& point, const Truth& truth);
+  // The record of an ok case; measures ceilings again where the time is under the floor.
+  Measured measured(MemberRows rows, std::int64_t rounds);
+
+ private:
+  CheckResult check_result(const CheckOutcome& outcome, const Point& point) const;
+  ErrorLimits limits() const;
+
+  std::size_t index_ = 0;
+  PreparedCase prepared_;
+  ResidentLayer* resident_ = nullptr;
+  std::unique_ptr<Plan> plan_;
+  RunRequest request_;                // calls: of one row once pilot() ran
+  std::int64_t sets_for_cold_ = 1;
+  Work work_;                         // mean over the slots
+  CheckResult check_;
+};
+
+// The status of a case that ended in a device's fault.
+Unmeasured from_fault(const Fault& fault);
+
+}  // namespace moegauge

@@ -1,0 +1,123 @@
+#include "harness/measure/rounds.h"
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <random>
+#include <utility>
+
+#include "harness/judge/statistics.h"
+
+namespace moegauge {
+namespace {
+
+// Collects the rows of one round in the order in which they ran; prints nothing.
+class RowReporter : public benchmark::BenchmarkReporter {
+ public:
+  bool ReportContext(const Context&) override { return true; }
+  void ReportRuns(const std::vector<Run>& report) override {
+    for (const Run& run : report) {
+      seconds_per_call_.push_back(run.real_accumulated_time / static_cast<double>(run.iterations));
+    }
+  }
+  const std::vector<double>& seconds_per_call() const { return seconds_per_call_; }
+
+ private:
+  std::vector<double> seconds_per_call_;
+};
+
+// Runs the members in `order`, one row each. A failure ends the round: the rows after it are skipped.
+std::vector<double> run_round(std::span<const Member> members, const std::vector<std::size_t>& order,
+                              const std::function<void(std::size_t)>& before_row,
+                              std::optional<Rounds::Failure>& failure) {
+  for (const std::size_t index : order) {
+    const Member& member = members[index];
+    const auto row = [&member, index, &before_row, &failure](benchmark::State& state) {
+      if (failure) {
+        state.SkipWithError("an earlier row of this round failed");
+        return;
+      }
+      before_row(index);
+      while (state.KeepRunningBatch(state.max_iterations)) {
+        auto seconds = member.run(member.calls_per_row);
+        if (!seconds) {
+          failure = Rounds::Failure{index, std::move(seconds).error()};
+          state.SkipWithError("the kernel failed");
+          return;
+        }
+        state.SetIterationTime(*seconds);
+      }
+    };
+    benchmark::RegisterBenchmark(member.name.c_str(), row)
+        ->Iterations(member.calls_per_row)
+        ->Repetitions(1)
+        ->UseManualTime();
+  }
+  RowReporter reporter;
+  // The filter is given, since the default one can be set by an environment variable.
+  benchmark::RunSpecifiedBenchmarks(&reporter, ".");
+  benchmark::ClearRegisteredBenchmarks();
+  return reporter.seconds_per_call();
+}
+
+bool is_stable(const std::vector<double>& samples, const StoppingRule& rule) {
+  const MedianInterval interval = median_interval(samples, rule.confidence);
+  return interval.coverage >= rule.confidence &&
+         interval.high - interval.low <= 2 * rule.relative_interval * median(samples);
+}
+
+}  // namespace
+
+std::vector<std::size_t> round_order(std::size_t members, std::uint64_t seed, std::int64_t round) {
+  std::vector<std::size_t> order(members);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (members > 2) {
+    // Fisher and Yates by hand: std::shuffle's draws differ between standard libraries.
+    std::mt19937_64 engine(seed + 0x9E3779B97F4A7C15u * (static_cast<std::uint64_t>(round) + 1));
+    for (std::size_t left = members; left > 1; --left) {
+      std::swap(order[left - 1], order[engine() % left]);
+    }
+  }
+  order.insert(order.end(), order.rbegin(), order.rend());
+  return order;
+}
+
+std::int64_t min_rounds(const StoppingRule& rule, std::size_t members) {
+  const std::int64_t for_rows = (rule.min_rows + 1) / 2;
+  return members > 1 ? std::max<std::int64_t>(for_rows, 6) : for_rows;
+}
+
+Rounds measure_rounds(std::span<const Member> members, const StoppingRule& rule,
+                      std::uint64_t seed, const std::function<void(std::size_t)>& before_row) {
+  Rounds result;
+  result.members.resize(members.size());
+  if (members.empty()) return result;
+  const std::int64_t least = min_rounds(rule, members.size());
+  const double cap = rule.seconds_per_member * static_cast<double>(members.size());
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  double spent = 0;
+  for (bool done = false; !done;) {
+    const auto order = round_order(members.size(), seed, result.rounds);
+    const auto rows = run_round(members, order, before_row, result.failure);
+    if (result.failure) return result;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      result.members[order[i]].seconds_per_call.push_back(rows[i]);
+      spent += rows[i] * static_cast<double>(members[order[i]].calls_per_row);
+    }
+    ++result.rounds;
+    spent = std::max(spent, std::chrono::duration<double>(Clock::now() - start).count());
+    if (result.rounds < least) continue;
+    bool all_stable = true;
+    for (MemberRows& member : result.members) {
+      member.stable = is_stable(member.seconds_per_call, rule);
+      all_stable = all_stable && member.stable;
+    }
+    done = all_stable || spent >= cap || result.rounds >= rule.max_rounds;
+  }
+  return result;
+}
+
+}  // namespace moegauge

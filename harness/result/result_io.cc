@@ -1,0 +1,167 @@
+#include "harness/result/result_io.h"
+
+#include <charconv>
+#include <set>
+#include <stdexcept>
+
+#include "harness/json/cursor.h"
+#include "harness/json/document.h"
+#include "harness/json/nearest.h"
+#include "harness/result/benchmark_rows.h"
+#include "harness/result/case_json.h"
+#include "harness/result/json_fields.h"
+#include "harness/result/safe_file.h"
+#include "reference/base/input_error.h"
+
+namespace moegauge {
+namespace {
+
+constexpr std::string_view schema_prefix = "moegauge.result/";
+constexpr std::int64_t major_version = 1;
+
+const std::array<std::string_view, 5> top_keys = {"schema", "context", "comparisons", "cases",
+                                                  "benchmarks"};
+
+// "moegauge.result/1" or "moegauge.result/1.2"; returns the minor version.
+std::int64_t read_schema(const JsonCursor& cursor) {
+  const std::string text = cursor.string();
+  std::int64_t major = -1, minor = 0;
+  const char* at = text.data() + std::min(text.size(), schema_prefix.size());
+  const char* const end = text.data() + text.size();
+  bool well_formed = text.starts_with(schema_prefix);
+  if (well_formed) {
+    const auto [after, error] = std::from_chars(at, end, major);
+    well_formed = error == std::errc() && major >= 0;
+    at = after;
+  }
+  if (well_formed && at != end) {
+    const bool dot = *at == '.';
+    const auto [after, error] = std::from_chars(at + (dot ? 1 : 0), end, minor);
+    well_formed = dot && error == std::errc() && minor >= 0 && after == end;
+  }
+  if (!well_formed)
+    cursor.fail(in_quotes(text) + " is no result format", "moegauge.result/1 is expected");
+  if (major != major_version) {
+    cursor.fail("the file is of version " + std::to_string(major),
+                "this build reads moegauge.result/1");
+  }
+  return minor;
+}
+
+void read_context(const JsonCursor& cursor, Result& result) {
+  for (const auto& [key, value] : cursor.members()) {
+    if (is_machine_context_key(key)) {
+      result.machine[key] = value.json();
+    } else {
+      result.context.emplace_back(key, value.string());
+    }
+  }
+}
+
+Comparison read_comparison(const JsonCursor& cursor) {
+  const auto number = [&](const char* key) { return cursor.at(key).number(0, HUGE_VAL); };
+  return {.point = cursor.at("point").string(),
+          .a = cursor.at("a").string(),
+          .b = cursor.at("b").string(),
+          .ratio = number("ratio"),
+          .ci_low = number("ci_low"),
+          .ci_high = number("ci_high"),
+          .pairs = cursor.at("pairs").integer(0, INT64_MAX)};
+}
+
+void read_cases(const JsonCursor& cursor, const std::string& where, Result& result) {
+  std::set<std::string> ids;
+  for (const auto& item : cursor.items()) {
+    CaseRecord record = case_from_json(item.json(), where + ": " + item.pointer());
+    if (!ids.insert(record.id()).second) {
+      item.fail("the case " + record.id() + " appears twice", "a result holds each case once");
+    }
+    result.cases.push_back(std::move(record));
+  }
+}
+
+// Lines of an array, one element each.
+void append_lines(std::string& text, const char* key, const std::vector<std::string>& lines) {
+  text += "\"" + std::string(key) + "\": [";
+  for (std::size_t i = 0; i < lines.size(); ++i) text += (i == 0 ? "\n" : ",\n") + lines[i];
+  text += lines.empty() ? "]" : "\n]";
+}
+
+Json context_to_json(const Result& result) {
+  Json context = result.machine.is_object() ? result.machine : machine_context();
+  for (const auto& [key, value] : result.context) {
+    if (is_machine_context_key(key)) {
+      throw std::invalid_argument("the context key " + key + " is Google Benchmark's");
+    }
+    context[key] = value;
+  }
+  return context;
+}
+
+std::string result_to_text(const Result& result) {
+  std::vector<std::string> comparisons, cases, rows;
+  for (const auto& comparison : result.comparisons)
+    comparisons.push_back(to_line(comparison_to_json(comparison)));
+  std::int64_t family = 0;
+  for (const auto& record : result.cases) {
+    cases.push_back(case_to_line(record));
+    for (const auto& row : benchmark_rows(record, family)) rows.push_back(to_line(row));
+    if (record.measured() != nullptr) ++family;
+  }
+  std::string schema = std::string(schema_prefix) + std::to_string(major_version);
+  if (result.minor_version > 0) schema += "." + std::to_string(result.minor_version);
+  std::string text = "{\n\"schema\": " + to_line(schema) +
+                     ",\n\"context\": " + to_line(context_to_json(result)) + ",\n";
+  append_lines(text, "comparisons", comparisons);
+  text += ",\n";
+  append_lines(text, "cases", cases);
+  text += ",\n";
+  append_lines(text, "benchmarks", rows);
+  if (result.unknown.is_object()) {
+    for (const auto& [key, value] : result.unknown.items())
+      text += ",\n" + to_line(key) + ": " + to_line(value);
+  }
+  return text + "\n}\n";
+}
+
+}  // namespace
+
+LoadedResult load_result(const std::filesystem::path& file) {
+  const std::string where = file.string();
+  const std::string text = read_text_file(file);
+  const CutJson parsed = parse_cut_json(text, where);
+  const JsonCursor top(*parsed.root, where);
+  if (!parsed.root->is_object() || !parsed.root->contains("schema")) {
+    throw InputError(where,
+                     text.empty() ? "the file is empty" : "no result: it holds no \"schema\"",
+                     "a moegauge.result/1 file is expected");
+  }
+  LoadedResult loaded;
+  Result& result = loaded.result;
+  result.minor_version = read_schema(top.at("schema"));
+  // A file that was cut has the parts that came before the cut.
+  const auto part = [&](std::string_view key) {
+    return parsed.stopped ? top.find(key) : top.at(key);
+  };
+  if (const auto context = part("context")) read_context(*context, result);
+  if (const auto comparisons = part("comparisons")) {
+    for (const auto& item : comparisons->items())
+      result.comparisons.push_back(read_comparison(item));
+  }
+  if (const auto cases = part("cases")) read_cases(*cases, where, result);
+  for (const auto& [key, value] : parsed.root->items()) {
+    if (std::find(top_keys.begin(), top_keys.end(), key) == top_keys.end())
+      result.unknown[key] = value;
+  }
+  if (parsed.stopped) {
+    loaded.truncated = where + ": cut at " + *parsed.stopped + "; the " +
+                       std::to_string(result.cases.size()) + " whole cases before it were read";
+  }
+  return loaded;
+}
+
+void write_result(const std::filesystem::path& file, const Result& result) {
+  replace_file(file, result_to_text(result));
+}
+
+}  // namespace moegauge

@@ -1,0 +1,67 @@
+// Writes a result with a case of every kind, for tests of the file with programs by others.
+// Arguments: the file, and a factor on all latencies.
+#include <cstdlib>
+#include <iostream>
+#include <limits>
+
+#include "harness/result/record_testing.h"
+#include "harness/result/result_io.h"
+
+namespace moegauge {
+namespace {
+
+CaseRecord scaled(std::int64_t tokens, double factor) {
+  CaseRecord record = test_measured(tokens);
+  auto& latency = std::get<Measured>(record.outcome).latency;
+  latency.samples.clear();
+  // Enough for the rank test of compare.py (9 or more), and no two alike.
+  for (int i = 0; i < 11; ++i) latency.samples.push_back(120 + 0.25 * i);
+  for (double* value : {&latency.median, &latency.ci_low, &latency.ci_high, &latency.p10,
+                        &latency.p90, &latency.min, &latency.max, &latency.mean}) {
+    *value *= factor;
+  }
+  for (double& sample : latency.samples) sample *= factor;
+  return record;
+}
+
+Result sample(double factor) {
+  Result result;
+  result.context = {{"suite", "quick"}, {"seed", "1"}, {"note", "\"\\\n\x01\xFF\xE2\x80\xA8"}};
+  result.cases = {scaled(1, factor), scaled(16, factor)};
+  for (const auto status :
+       {Status::unsupported, Status::refused_config, Status::crashed, Status::timeout,
+        Status::out_of_memory, Status::infrastructure, Status::error, Status::skipped}) {
+    result.cases.push_back(
+        test_unmeasured(status, "because", 100 + static_cast<std::int64_t>(status)));
+  }
+  CaseRecord inaccurate = test_unmeasured(Status::inaccurate, "zeros", 4);
+  CheckResult check = test_check();
+  check.error.total.relative_l2 = std::numeric_limits<double>::infinity();
+  check.error.total.cosine = std::numeric_limits<double>::quiet_NaN();
+  std::get<Unmeasured>(inaccurate.outcome).check = check;
+  inaccurate.coordinates.config = R"({"BLOCK_SIZE_M":16})";
+  result.cases.push_back(inaccurate);
+  CaseRecord hostile = scaled(64, factor);
+  hostile.coordinates.model = "a \"b\"\\\n\x7f/\xFF\xE2\x80\xA8.json";
+  result.cases.push_back(hostile);
+  Comparison comparison;
+  comparison.point = point_id(test_coordinates());
+  comparison.a = result.cases[0].id();
+  comparison.b = result.cases[1].id();
+  comparison.pairs = 9;
+  result.comparisons = {comparison};
+  return result;
+}
+
+}  // namespace
+}  // namespace moegauge
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  try {
+    moegauge::write_result(argv[1], moegauge::sample(std::atof(argv[2])));
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << "\n";
+    return 1;
+  }
+}

@@ -1,0 +1,91 @@
+// Case ids and the `config` coordinate.
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "harness/json/cursor.h"
+#include "harness/json/nearest.h"
+#include "harness/suite/suite.h"
+#include "reference/base/input_error.h"
+
+namespace moegauge {
+namespace {
+
+constexpr std::string_view file_prefix = "file:";
+
+// One part of an id: what would end the part or the line is written as %XX.
+std::string id_part(std::string_view text) {
+  static constexpr std::string_view hex = "0123456789ABCDEF";
+  std::string part;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '/' || c == '%' || byte <= 0x20 || byte == 0x7F) {
+      part += {'%', hex[byte >> 4], hex[byte & 15]};
+    } else {
+      part += c;
+    }
+  }
+  return part;
+}
+
+std::string shown_config(const std::string& config) {
+  if (!config.starts_with('{')) return id_part(config);
+  return "#" + config_hash8(parse_config_request(config, "config").config);
+}
+
+std::string head(const CaseCoordinates& c) {
+  return id_part(c.op) + "/" + id_part(c.model) + "/" + id_part(c.scheme) + "/tp" +
+         std::to_string(c.tp) + ".ep" + std::to_string(c.ep) + "/";
+}
+
+std::string tail(const CaseCoordinates& c) {
+  return id_part(c.routing) + "/" + id_part(c.inputs) + "/" + id_part(c.cache) + "/" +
+         id_part(c.launch) + "/M=" + std::to_string(c.tokens);
+}
+
+}  // namespace
+
+std::string case_id(const CaseCoordinates& c) {
+  return head(c) + id_part(c.backend) + "/" + shown_config(c.config) + "/" + tail(c);
+}
+
+std::string point_id(const CaseCoordinates& c) { return head(c) + tail(c); }
+
+ConfigRequest parse_config_request(const std::string& text, const std::string& where) {
+  if (text == "default") return {.kind = ConfigRequest::Kind::default_config};
+  if (text == "tuned") return {.kind = ConfigRequest::Kind::tuned};
+  if (text.starts_with(file_prefix)) {
+    if (text.size() == file_prefix.size())
+      throw InputError(where, "file: without a path", "write file:PATH");
+    return {.kind = ConfigRequest::Kind::file, .file = text.substr(file_prefix.size())};
+  }
+  if (text.starts_with('{')) {
+    const auto document = JsonDocument::parse(text, where);
+    ConfigRequest request{.kind = ConfigRequest::Kind::inline_values};
+    for (const auto& [key, value] : JsonCursor(document).members()) {
+      request.config.values[key] = value.integer(0, INT32_MAX);
+    }
+    return request;
+  }
+  static const std::array<std::string, 2> words = {"default", "tuned"};
+  const std::string best = suggestion(text, words);
+  throw InputError(where, "unknown config " + in_quotes(text),
+                   best.starts_with("did") ? best : "write default, tuned, file:PATH or an object");
+}
+
+std::string inline_config(const Config& config) { return nlohmann::json(config.values).dump(); }
+
+std::string config_hash8(const Config& config) {
+  // Fowler, Noll, Vo: FNV-1a, 64 bits.
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : inline_config(config)) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  }
+  std::string digits(8, '0');
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    digits[i] = "0123456789abcdef"[(hash >> (60 - 4 * i)) & 15];
+  }
+  return digits;
+}
+
+}  // namespace moegauge

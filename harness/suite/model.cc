@@ -1,0 +1,188 @@
+// Model files, moegauge.model/1, and the part of a model that one rank serves.
+#include <algorithm>
+#include <array>
+
+#include "harness/json/cursor.h"
+#include "harness/json/nearest.h"
+#include "harness/suite/hf_config.h"
+#include "harness/suite/suite.h"
+#include "reference/base/input_error.h"
+
+namespace moegauge {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t max_experts = 65536, max_size = std::int64_t{1} << 20;
+
+const std::array<std::string, 2> dtype_names = {"bf16", "fp16"};
+const std::array<std::string, 4> activation_names = {"silu_and_mul", "gelu_and_mul",
+                                                     "gelu_tanh_and_mul", "swiglu_clamped"};
+const std::array<std::string, 2> order_names = {"concatenated", "interleaved"};
+const std::array<std::string, 4> rule_names = {"softmax", "softmax_after_topk", "grouped_sigmoid",
+                                               "sigmoid_top1"};
+
+Activation read_activation(const JsonCursor& cursor) {
+  cursor.only_keys({"kind", "alpha", "beta", "limit"});
+  Activation activation;
+  const auto kind = cursor.at("kind");
+  activation.kind = static_cast<ActivationKind>(kind.one_of(activation_names, "activation"));
+  const bool clamped = activation.kind == ActivationKind::swiglu_clamped;
+  for (const auto& [key, value] :
+       {std::pair{"alpha", &activation.alpha}, std::pair{"beta", &activation.beta},
+        std::pair{"limit", &activation.limit}}) {
+    if (clamped) {
+      *value = cursor.at(key).number(0, 1e6);
+    } else if (const auto found = cursor.find(key)) {
+      found->fail("only swiglu_clamped has parameters", "remove the key");
+    }
+  }
+  return activation;
+}
+
+void read_routing(const JsonCursor& cursor, Model& model) {
+  cursor.only_keys(
+      {"rule", "renormalize", "groups", "top_groups", "correction_bias", "scaling_factor"});
+  model.routing_rule = rule_names[cursor.at("rule").one_of(rule_names, "routing rule")];
+  if (const auto v = cursor.find("renormalize")) model.renormalize = v->boolean();
+  if (const auto v = cursor.find("groups")) model.groups = v->integer(1, max_experts);
+  if (const auto v = cursor.find("top_groups")) model.top_groups = v->integer(1, max_experts);
+  if (const auto v = cursor.find("correction_bias")) model.correction_bias = v->boolean();
+  if (const auto v = cursor.find("scaling_factor")) model.scaling_factor = v->number(0, 1e6);
+  if (model.routing_rule == "softmax_after_topk") model.renormalize = true;
+}
+
+Model read_model(const JsonDocument& document) {
+  const JsonCursor top(document);
+  top.only_keys({"schema", "name", "hf_id", "experts", "top_k", "hidden_size",
+                 "moe_intermediate_size", "dtype", "activation", "gate_up_order",
+                 "router_weight_on_input", "expert_bias", "routing", "shared_experts", "served_as",
+                 "source"});
+  const std::array<std::string, 1> schema = {"moegauge.model/1"};
+  top.at("schema").one_of(schema, "schema");
+  Model model;
+  model.name = top.at("name").text();
+  if (const auto v = top.find("hf_id")) model.hf_id = v->text();
+  model.layer.experts = top.at("experts").integer(1, max_experts);
+  model.layer.top_k = top.at("top_k").integer(1, max_experts);
+  model.layer.hidden_size = top.at("hidden_size").integer(1, max_size);
+  model.layer.intermediate_size = top.at("moe_intermediate_size").integer(1, max_size);
+  if (const auto v = top.find("dtype"))
+    model.layer.dtype = static_cast<Dtype>(v->one_of(dtype_names, "dtype"));
+  model.layer.activation = read_activation(top.at("activation"));
+  if (const auto v = top.find("gate_up_order")) {
+    model.layer.gate_up_order = static_cast<GateUpOrder>(v->one_of(order_names, "gate_up_order"));
+  }
+  if (const auto v = top.find("router_weight_on_input"))
+    model.layer.router_weight_on_input = v->boolean();
+  if (const auto v = top.find("expert_bias")) model.layer.expert_bias = v->boolean();
+  read_routing(top.at("routing"), model);
+  if (const auto v = top.find("shared_experts")) model.shared_experts = v->integer(0, max_experts);
+  for (const auto& item : top.at("served_as").items()) model.served_as.push_back(item.text());
+  if (const auto v = top.find("source")) model.source = v->text();
+  check_model(model, document.where());
+  return model;
+}
+
+bool is_path(const std::string& name) {
+  return name.find('/') != std::string::npos || name.ends_with(".json");
+}
+
+Model load_by_path(const fs::path& given) {
+  std::error_code ignored;
+  const fs::path file = fs::is_directory(given, ignored) ? given / "config.json" : given;
+  const auto document = JsonDocument::read(file);
+  const JsonCursor top(document);
+  if (top.find("schema")) return read_model(document);
+  return read_hf_config(document);
+}
+
+}  // namespace
+
+void check_model(const Model& model, const std::string& where) {
+  const Layer& layer = model.layer;
+  const auto number = [](std::int64_t value) { return std::to_string(value); };
+  if (layer.top_k > layer.experts) {
+    throw InputError(where,
+                     "top_k " + number(layer.top_k) + " of " + number(layer.experts) + " experts",
+                     "top_k must not exceed the number of experts");
+  }
+  if (layer.router_weight_on_input && layer.top_k != 1) {
+    throw InputError(where, "router weight on input with top_k " + number(layer.top_k),
+                     "it is defined for top_k 1 only");
+  }
+  if (layer.router_weight_on_input && layer.expert_bias) {
+    throw InputError(where, "router weight on input with an expert bias",
+                     "it is defined without w13 bias only");
+  }
+  if (model.routing_rule == "sigmoid_top1" && layer.top_k != 1) {
+    throw InputError(where, "sigmoid_top1 routing with top_k " + number(layer.top_k),
+                     "top_k must be 1");
+  }
+  if (layer.experts % model.groups != 0 || model.top_groups > model.groups ||
+      model.top_groups * (layer.experts / model.groups) < layer.top_k) {
+    throw InputError(where,
+                     "top " + number(model.top_groups) + " of " + number(model.groups) +
+                         " groups of " + number(layer.experts) + " experts cannot give " +
+                         number(layer.top_k) + " experts",
+                     "groups must divide the experts and the top groups hold top_k");
+  }
+}
+
+std::vector<std::string> model_names(const fs::path& root) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator at(root / "suites" / "models", error), end; !error && at != end;
+       at.increment(error)) {
+    if (at->path().extension() == ".json") names.push_back(at->path().stem().string());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+Model load_model(const std::string& name_or_path, const fs::path& root) {
+  if (is_path(name_or_path)) return load_by_path(name_or_path);
+  const auto names = model_names(root);
+  if (names.empty()) {
+    throw InputError((root / "suites" / "models").string(), "no model files there",
+                     "give the folder that holds suites/models");
+  }
+  if (std::ranges::find(names, name_or_path) == names.end()) {
+    const auto similar = similar_names(name_or_path, names, 3);
+    throw InputError((root / "suites" / "models").string(), "no model " + in_quotes(name_or_path),
+                     (similar.empty() ? "known: " + joined(names) : "nearest: " + joined(similar)) +
+                         "; or give the path of a config.json");
+  }
+  const fs::path file = root / "suites" / "models" / (name_or_path + ".json");
+  Model model = read_model(JsonDocument::read(file));
+  if (model.name != name_or_path) {
+    throw InputError(file.string(), "the file holds a model named " + in_quotes(model.name),
+                     "name and file must agree");
+  }
+  return model;
+}
+
+Layer rank_layer(const Model& model, std::int64_t tp, std::int64_t ep) {
+  const auto number = [](std::int64_t value) { return std::to_string(value); };
+  Layer layer = model.layer;
+  if (tp < 1 || layer.intermediate_size % tp != 0) {
+    throw InputError(model.name,
+                     "tp " + number(tp) + " does not divide the intermediate size " +
+                         number(layer.intermediate_size),
+                     "use a divisor");
+  }
+  if (ep < 1 || ep > layer.experts) {
+    throw InputError(model.name, "ep " + number(ep) + " over " + number(layer.experts) + " experts",
+                     "use 1 to " + number(layer.experts));
+  }
+  layer.intermediate_size /= tp;
+  if (ep > 1) {
+    const std::int64_t local = (layer.experts + ep - 1) / ep;
+    layer.expert_map.assign(static_cast<std::size_t>(layer.experts), -1);
+    for (std::int64_t e = 0; e < local; ++e)
+      layer.expert_map[static_cast<std::size_t>(e)] = static_cast<std::int32_t>(e);
+  }
+  return layer;
+}
+
+}  // namespace moegauge

@@ -1,0 +1,245 @@
+// Suite files, moegauge.suite/1, and their expansion into cases.
+#include "harness/suite/suite.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
+
+#include "harness/json/cursor.h"
+#include "harness/json/nearest.h"
+#include "reference/base/input_error.h"
+#include "reference/schemes/scheme.h"
+
+namespace moegauge {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::vector<std::string> ops = {"fused_moe",    "route",      "align", "quantize",
+                                      "grouped_gemm", "activation", "reduce"};
+const std::vector<std::string> input_names = {"gaussian", "heavy_tail", "uniform", "degenerate",
+                                              "exact"};
+const std::vector<std::string> cache_names = {"cold_weights", "cold", "hot"};
+const std::vector<std::string> launch_names = {"graph", "eager"};
+constexpr std::int64_t max_ranks = 4096;
+
+// Where relative paths of a suite start, and what its models are.
+struct Context {
+  const fs::path& folder;
+  const fs::path& root;
+};
+
+std::string listed(const JsonCursor& value, const std::vector<std::string>& names,
+                   std::string_view what) {
+  return names[value.one_of(names, what)];
+}
+
+// A file named in the suite, relative to the current folder.
+std::string existing_file(const JsonCursor& value, const std::string& path,
+                          const Context& context) {
+  const fs::path file = (context.folder / path).lexically_normal();
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) {
+    value.fail("no file " + in_quotes(file.string()), "give a path relative to the suite's folder");
+  }
+  return file.string();
+}
+
+std::string read_model_name(const JsonCursor& value, const Context& context) {
+  const std::string name = value.text();
+  if (name.find('/') == std::string::npos && !name.ends_with(".json")) return name;
+  return existing_file(value, name, context);
+}
+
+std::string read_config(const JsonCursor& value, const Context& context) {
+  if (value.is_object()) {
+    Config config;
+    for (const auto& [key, entry] : value.members())
+      config.values[key] = entry.integer(0, INT32_MAX);
+    if (config.values.empty()) value.fail("an empty config", "write \"default\"");
+    return inline_config(config);
+  }
+  if (!value.is_string()) value.fail_type("default, tuned, file:PATH or an object");
+  const std::string text = value.text();
+  if (text.starts_with('{')) value.fail("an object written as a string", "write the object itself");
+  ConfigRequest request;
+  try {
+    request = parse_config_request(text, "");
+  } catch (const InputError&) {
+    parse_config_request(text, value.place());  // the same again, now that the place is needed
+  }
+  if (request.kind != ConfigRequest::Kind::file) return text;
+  return "file:" + existing_file(value, request.file.string(), context);
+}
+
+std::string read_scheme(const JsonCursor& value) {
+  const std::string text = value.text();
+  if (make_scheme(text) != nullptr) return text;
+  const auto families = scheme_names();
+  for (const auto family : families) {
+    if (!text.starts_with(std::string(family) + "_")) continue;
+    const std::string options(scheme_options(family));
+    value.fail("unknown options in scheme " + in_quotes(text),
+               std::string(family) + (options.empty() ? " takes none" : " takes " + options));
+  }
+  const std::vector<std::string> names(families.begin(), families.end());
+  value.fail("unknown scheme " + in_quotes(text), suggestion(text, names));
+}
+
+// uniform, balanced, single, zipf:S, dirichlet:A or a trace file.
+std::string read_routing(const JsonCursor& value, const Context& context) {
+  const std::string text = value.text();
+  static const std::vector<std::string> plain = {"uniform", "balanced", "single"};
+  if (std::ranges::find(plain, text) != plain.end()) return text;
+  for (const std::string_view law : {"zipf:", "dirichlet:"}) {
+    if (!text.starts_with(law)) continue;
+    char* end = nullptr;
+    const std::string number = text.substr(law.size());
+    const double parameter = std::strtod(number.c_str(), &end);
+    const bool whole = !number.empty() && end == number.c_str() + number.size();
+    if (!whole || !(parameter >= 0 && parameter <= 1e6) ||
+        (law == "dirichlet:" && parameter == 0)) {
+      value.fail(in_quotes(text) + " has no usable parameter",
+                 "write " + std::string(law) +
+                     (law == "zipf:" ? "S with S from 0" : "A with A above 0") + " to 1e6");
+    }
+    return text;
+  }
+  std::error_code ignored;
+  if (fs::exists(context.folder / text, ignored)) return existing_file(value, text, context);
+  value.fail("unknown routing " + in_quotes(text),
+             "write uniform, balanced, single, zipf:S, dirichlet:A or the path of a trace file");
+}
+
+// One coordinate: how its key is spelt and one value of it stored.
+struct Field {
+  std::string key;
+  std::function<void(const JsonCursor&, const Context&, CaseCoordinates&)> read;
+};
+
+// In the order in which products run, the last fastest.
+const std::vector<Field>& fields() {
+  using C = CaseCoordinates;
+  using J = JsonCursor;
+  using X = Context;
+  static const std::vector<Field> all = {
+      {"op", [](const J& v, const X&, C& c) { c.op = listed(v, ops, "op"); }},
+      {"model", [](const J& v, const X& x, C& c) { c.model = read_model_name(v, x); }},
+      {"tp", [](const J& v, const X&, C& c) { c.tp = v.integer(1, max_ranks); }},
+      {"ep", [](const J& v, const X&, C& c) { c.ep = v.integer(1, max_ranks); }},
+      {"scheme", [](const J& v, const X&, C& c) { c.scheme = read_scheme(v); }},
+      {"inputs", [](const J& v, const X&, C& c) { c.inputs = listed(v, input_names, "inputs"); }},
+      {"routing", [](const J& v, const X& x, C& c) { c.routing = read_routing(v, x); }},
+      {"cache", [](const J& v, const X&, C& c) { c.cache = listed(v, cache_names, "cache"); }},
+      {"launch", [](const J& v, const X&, C& c) { c.launch = listed(v, launch_names, "launch"); }},
+      {"tokens", [](const J& v, const X&, C& c) { c.tokens = v.integer(0, max_tokens); }},
+      {"backend", [](const J& v, const X&, C& c) { c.backend = v.text(); }},
+      {"config", [](const J& v, const X& x, C& c) { c.config = read_config(v, x); }},
+  };
+  return all;
+}
+
+std::vector<std::string> field_names() {
+  std::vector<std::string> names;
+  for (const auto& field : fields()) names.push_back(field.key);
+  return names;
+}
+
+// The values of one field: a list, or one value.
+std::vector<JsonCursor> values_of(const JsonCursor& value) {
+  if (!value.is_array()) return {value};
+  auto items = value.items();
+  if (items.empty()) value.fail("an empty list", "give at least one value");
+  return items;
+}
+
+constexpr std::size_t max_cases = 1'000'000;
+
+// The product of an entry's lists, where `defaults` speak for absent keys.
+std::vector<CaseCoordinates> expand(const JsonCursor& entry,
+                                    const std::optional<JsonCursor>& defaults,
+                                    const Context& context) {
+  std::vector<CaseCoordinates> cases = {CaseCoordinates{}};
+  for (const auto& field : fields()) {
+    auto found = entry.find(field.key);
+    if (!found && defaults) found = defaults->find(field.key);
+    if (!found) {
+      if (field.key == "model" || field.key == "scheme" || field.key == "tokens") {
+        entry.fail("the key " + in_quotes(field.key) + " is missing",
+                   "add it here or to the defaults");
+      }
+      continue;
+    }
+    const auto values = values_of(*found);
+    if (cases.size() * values.size() > max_cases) {
+      entry.fail("more than " + std::to_string(max_cases) + " cases", "shorten the lists");
+    }
+    std::vector<CaseCoordinates> longer;
+    longer.reserve(cases.size() * values.size());
+    for (const auto& partial : cases) {
+      for (const auto& value : values) field.read(value, context, longer.emplace_back(partial));
+    }
+    cases = std::move(longer);
+  }
+  return cases;
+}
+
+// Refuses models that do not exist and ranks that do not divide, each once.
+class LayerCheck {
+ public:
+  void check(const CaseCoordinates& c, const JsonCursor& entry, const fs::path& root) {
+    if (!done_.insert({c.model, c.tp, c.ep}).second) return;
+    try {
+      if (!models_.contains(c.model)) models_.emplace(c.model, load_model(c.model, root));
+      rank_layer(models_.at(c.model), c.tp, c.ep);
+    } catch (const InputError& error) {
+      entry.fail(error.what(), "");
+    }
+  }
+
+ private:
+  std::map<std::string, Model> models_;
+  std::set<std::tuple<std::string, std::int64_t, std::int64_t>> done_;
+};
+
+}  // namespace
+
+Suite load_suite(const fs::path& file, const fs::path& root) {
+  const auto document = JsonDocument::read(file);
+  const JsonCursor top(document);
+  top.only_keys({"schema", "name", "description", "defaults", "cases"});
+  static const std::array<std::string, 1> schema = {"moegauge.suite/1"};
+  top.at("schema").one_of(schema, "schema");
+  Suite suite{.name = top.at("name").text()};
+  if (const auto found = top.find("description")) suite.description = found->string();
+  const auto names = field_names();
+  const auto defaults = top.find("defaults");
+  if (defaults) defaults->only_keys(names);
+
+  const fs::path folder = file.parent_path();
+  const Context context{folder, root};
+  LayerCheck layers;
+  std::map<std::string, std::string> first_seen;  // case id -> pointer of its entry
+  const auto cases = top.at("cases");
+  if (cases.items().empty()) cases.fail("no cases", "list at least one");
+  for (const auto& entry : cases.items()) {
+    entry.only_keys(names);
+    for (auto& c : expand(entry, defaults, context)) {
+      layers.check(c, entry, root);
+      const std::string id = case_id(c);
+      const auto [at, fresh] = first_seen.emplace(id, entry.pointer());
+      if (!fresh) {
+        entry.fail("the case " + id + " is listed twice (first in " + at->second + ")",
+                   "list it once");
+      }
+      suite.cases.push_back(std::move(c));
+    }
+  }
+  return suite;
+}
+
+}  // namespace moegauge

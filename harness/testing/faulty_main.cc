@@ -1,0 +1,129 @@
+// The command line with backends that misbehave, one way each, for the tests of the worker.
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <new>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "harness/commands/command.h"
+#include "harness/testing/scripted_backend.h"
+
+namespace moegauge {
+namespace {
+
+// Run 0 is the check's first launch; with one slot run 4 is a row of the timing.
+constexpr int kFirstLaunch = 0, kTimedRow = 5;
+
+std::optional<Fault> die(int signal) {
+  std::signal(signal, SIG_DFL);  // as in a process without a sanitiser's own handler
+  std::raise(signal);
+  return std::nullopt;
+}
+
+[[noreturn]] void sleep_forever() {
+  for (;;) std::this_thread::sleep_for(std::chrono::seconds(60));
+}
+
+// Under a limit on its address space, as a batch system sets one.
+std::optional<Fault> exhaust_memory() {
+  const rlimit limit{512 << 20, 512 << 20};
+  setrlimit(RLIMIT_AS, &limit);
+  std::vector<std::unique_ptr<std::array<char, 1 << 24>>> held;
+  for (;;) held.push_back(std::make_unique<std::array<char, 1 << 24>>());
+}
+
+// Fails as often as the file named by MOEGAUGE_TEST_FAILURES says, counting down.
+std::optional<Fault> fail_some_times() {
+  const char* file = std::getenv("MOEGAUGE_TEST_FAILURES");
+  int left = 0;
+  if (file != nullptr) std::ifstream(file) >> left;
+  if (left == 0) return std::nullopt;
+  std::ofstream(file) << left - 1;
+  return Fault{FaultKind::infrastructure, "the driver is still starting"};
+}
+
+std::optional<Fault> write_everywhere() {
+  for (int fd = 1; fd < 32; ++fd) {
+    [[maybe_unused]] const ssize_t ignored = ::write(fd, "not a reply\n", 12);
+  }
+  return std::nullopt;
+}
+
+template <typename Act>
+Script at_run(const char* name, int moment, Act act) {
+  return {.name = name, .on_run = [moment, act](int run) -> std::optional<Fault> {
+            return run == moment ? act() : std::nullopt;
+          }};
+}
+
+std::vector<Script> scripts() {
+  const auto slow = [](int) -> std::optional<Fault> {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    return std::nullopt;
+  };
+  const auto stubborn = []() -> std::optional<Fault> {
+    std::signal(SIGTERM, SIG_IGN);
+    sleep_forever();
+  };
+  const auto one_bit = [](std::span<std::uint16_t> y, int run) {
+    if (run == 1 && !y.empty()) y.front() ^= 1;
+  };
+  const auto late_nan = [](std::span<std::uint16_t> y, int run) {
+    if (run >= kTimedRow && !y.empty()) y.back() = 0x7FC0;
+  };
+  const auto zeros = [](std::span<std::uint16_t> y, int) { std::ranges::fill(y, std::uint16_t{0}); };
+  return {
+      {.name = "honest"},
+      {.name = "slow", .on_run = slow},
+      at_run("segfault", kFirstLaunch, [] { return die(SIGSEGV); }),
+      at_run("segfault_late", kTimedRow, [] { return die(SIGSEGV); }),
+      {.name = "segfault_load", .on_load = [] { return die(SIGSEGV); }},
+      at_run("abort", kFirstLaunch, [] { return die(SIGABRT); }),
+      at_run("exit", kFirstLaunch, []() -> std::optional<Fault> { std::_Exit(7); }),
+      at_run("hang", kFirstLaunch, []() -> std::optional<Fault> { sleep_forever(); }),
+      at_run("stubborn", kFirstLaunch, stubborn),
+      at_run("memory", kFirstLaunch, exhaust_memory),
+      at_run("throws", kFirstLaunch, []() -> std::optional<Fault> {
+        throw std::runtime_error("a kernel threw");
+      }),
+      at_run("fault", kTimedRow, []() -> std::optional<Fault> {
+        return Fault{FaultKind::error, "illegal memory access"};
+      }),
+      {.name = "device_memory", .on_plan = []() -> std::optional<Fault> {
+         return Fault{FaultKind::out_of_memory, "0 of 8 GiB left"};
+       }},
+      {.name = "flaky", .on_load = fail_some_times},
+      at_run("prints", kFirstLaunch, []() -> std::optional<Fault> {
+        std::puts("{\"point_done\": true}");
+        std::fflush(stdout);
+        return std::nullopt;
+      }),
+      at_run("scribbles", kFirstLaunch, write_everywhere),
+      {.name = "wavers", .spoil = one_bit},
+      {.name = "late_nan", .spoil = late_nan},
+      {.name = "zeros", .spoil = zeros},
+      {.name = "refuser", .refusal = Refusal{RefusalReason::shape, "nothing is served here"}},
+      {.name = "choosy", .config_refusal = Refusal{RefusalReason::config_value, "BLOCK_SIZE_M 16 is odd"}},
+  };
+}
+
+}  // namespace
+}  // namespace moegauge
+
+int main(int argc, char** argv) {
+  std::vector<moegauge::ScriptedBackend> scripted;
+  for (auto& script : moegauge::scripts()) scripted.emplace_back(std::move(script));
+  std::vector<const moegauge::Backend*> backends;
+  for (const auto& backend : scripted) backends.push_back(&backend);
+  return moegauge::run_command_line(argc, argv, {std::cout, std::cerr, backends});
+}

@@ -1,0 +1,53 @@
+// A backend for tests: right answers from the oracle, latencies from a script, and whatever
+// misbehaviour a test asks for at a named moment.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "kernels/backend.h"
+
+namespace moegauge {
+
+struct Script {
+  std::string name;
+  // Called when weights are loaded, when a plan is made, and before each run with its number (0 is the
+  // check's first); may return a fault or never return at all.
+  std::function<std::optional<Fault>()> on_load = {};
+  std::function<std::optional<Fault>()> on_plan = {};
+  std::function<std::optional<Fault>(int run)> on_run = {};
+  // Changes an output after it was computed by run number `run`.
+  std::function<void(std::span<std::uint16_t> y, int run)> spoil = {};
+  std::function<double()> seconds_per_call = [] { return 1e-4; };
+  std::optional<Refusal> refusal = {};
+  std::optional<Refusal> config_refusal = {};
+  Ceilings ceilings = {.read_bytes_per_s = 1e12, .dot_flops_per_s = 1e13};
+};
+
+class ScriptedBackend final : public Backend {
+ public:
+  explicit ScriptedBackend(Script script) : script_(std::move(script)) {}
+
+  std::string_view name() const override { return script_.name; }
+  Availability availability() const override { return {true, "scripted"}; }
+  Device device() const override;
+  std::optional<Refusal> refuses(const Problem&) const override { return script_.refusal; }
+  Config default_config(const Problem&) const override { return {.values = {{"BLOCK_SIZE_M", 16}}}; }
+  std::optional<Refusal> refuses_config(const Problem&, const Config&) const override {
+    return script_.config_refusal;
+  }
+  std::string_view config_folder() const override { return "kernels/scripted/configs"; }
+  Expected<std::unique_ptr<LoadedLayer>, Fault> load(const Problem& problem,
+                                                     const ExpertSource& experts,
+                                                     int weight_sets) const override;
+  Expected<Ceilings, Fault> measure_ceilings(const Problem&) const override {
+    return script_.ceilings;
+  }
+
+ private:
+  Script script_;
+};
+
+}  // namespace moegauge

@@ -1,0 +1,232 @@
+#include "harness/worker/runner.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "harness/worker/process.h"
+#include "harness/worker/protocol.h"
+#include "harness/worker/schedule.h"
+#include "reference/base/input_error.h"
+
+namespace moegauge {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kTick = 0.1;          // seconds between looks at the case in flight
+constexpr double kGrace = 2;           // seconds between SIGTERM and SIGKILL
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string seconds_text(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g s", seconds);
+  return text;
+}
+
+// Faults that another attempt may not meet; a wrong answer or a refusal would come again.
+bool is_fault(Status status) {
+  return status == Status::crashed || status == Status::timeout ||
+         status == Status::out_of_memory || status == Status::infrastructure ||
+         status == Status::error;
+}
+
+class Runner {
+ public:
+  Runner(const std::vector<CaseCoordinates>& cases, std::vector<std::optional<CaseRecord>>& records,
+         const RunnerSettings& settings, const RunnerHooks& hooks)
+      : cases_(cases),
+        records_(records),
+        settings_(settings),
+        hooks_(hooks),
+        attempts_(cases.size()),
+        in_flight_seconds_(cases.size(), 0) {}
+
+  void run() {
+    for (const Group& group : schedule(cases_)) {
+      for (const auto& point : group.points) run_point(group, point);
+      if (worker_) worker_->leave();
+      worker_.reset();
+    }
+  }
+
+ private:
+  // Why nothing further is measured, or nothing.
+  std::optional<std::string> stop_reason() const {
+    if (hooks_.interrupted()) return "interrupted";
+    if (seconds_since(start_) >= settings_.budget_seconds) return "budget";
+    return std::nullopt;
+  }
+
+  void run_point(const Group& group, const std::vector<std::size_t>& point) {
+    std::vector<std::size_t> pending = members_to_measure(group, point);
+    while (!pending.empty()) {
+      if (const auto reason = stop_reason()) {
+        for (const std::size_t member : pending) skip(group.cases[member], *reason);
+        return;
+      }
+      hooks_.started(cases_[group.cases[pending.front()]]);
+      measure(group, pending);
+      std::erase_if(pending, [&](std::size_t member) {
+        return records_[group.cases[member]].has_value();
+      });
+    }
+  }
+
+  // All members where one is missing, except those that are known to have no latency.
+  std::vector<std::size_t> members_to_measure(const Group& group,
+                                              const std::vector<std::size_t>& point) {
+    const auto missing = [&](std::size_t member) { return !records_[group.cases[member]]; };
+    if (std::ranges::none_of(point, missing)) return {};
+    std::vector<std::size_t> members;
+    for (const std::size_t member : point) {
+      auto& record = records_[group.cases[member]];
+      if (record && !record->measured()) continue;
+      record.reset();
+      members.push_back(member);
+    }
+    return members;
+  }
+
+  void measure(const Group& group, const std::vector<std::size_t>& members) {
+    try {
+      if (!worker_) start_worker(group);
+      worker_->send(to_line(Request{members}));  // a worker that is gone shows when it is read from
+      follow(group, members);
+    } catch (const std::system_error& error) {
+      worker_.reset();
+      fail(group.cases[members.front()], Status::infrastructure, error.what(), Phase::prepare);
+    }
+  }
+
+  void start_worker(const Group& group) {
+    worker_ = WorkerProcess::start(&hooks_.wait_mask);
+    Job job{{}, settings_.measure};
+    for (const std::size_t index : group.cases) job.cases.push_back(cases_[index]);
+    worker_->send(to_line(job));
+  }
+
+  // Takes replies until the point is done or the worker is no more.
+  void follow(const Group& group, const std::vector<std::size_t>& members) {
+    std::string line;
+    auto last_look = Clock::now();
+    for (;;) {
+      const auto event = worker_->read(line, kTick, &hooks_.wait_mask);
+      const std::size_t current = in_flight_case(group, members);
+      in_flight_seconds_[current] += seconds_since(std::exchange(last_look, Clock::now()));
+      if (event == LineReader::Event::closed) return worker_died(current);
+      if (hooks_.interrupted()) return end_worker();
+      if (event == LineReader::Event::line && take_reply(group, line, current)) return;
+      if (in_flight_seconds_[current] > settings_.timeout_seconds) return timed_out(current);
+    }
+  }
+
+  // True at the end of the point.
+  bool take_reply(const Group& group, const std::string& line, std::size_t current) {
+    Reply reply;
+    try {
+      reply = reply_from(line);
+    } catch (const InputError& error) {
+      end_worker();
+      fail(current, Status::crashed,
+           std::string("the kernel wrote into the harness's own pipe: ") + error.what(),
+           Phase::check);
+      return true;
+    }
+    if (reply.record) {
+      accept_or_retry(group.cases.at(*reply.index), std::move(*reply.record), !reply.launched);
+      return false;
+    }
+    if (reply.tainted) end_worker();
+    return true;
+  }
+
+  std::size_t in_flight_case(const Group& group, const std::vector<std::size_t>& members) const {
+    const auto in_flight = worker_->in_flight();
+    const bool known = in_flight.case_index && std::ranges::count(members, *in_flight.case_index) > 0;
+    return group.cases[known ? *in_flight.case_index : members.front()];
+  }
+
+  void worker_died(std::size_t current) {
+    const Phase phase = worker_->in_flight().phase;
+    const Ending ending = worker_->ending();
+    worker_.reset();
+    fail(current, ending.out_of_memory ? Status::out_of_memory : Status::crashed,
+         describe(ending) + " while " + std::string(to_string(phase)), phase);
+  }
+
+  void timed_out(std::size_t current) {
+    const Phase phase = worker_->in_flight().phase;
+    const bool terminated = worker_->terminate(kGrace);
+    worker_.reset();
+    fail(current, Status::timeout,
+         "not done after " + seconds_text(settings_.timeout_seconds) + ", stopped while " +
+             std::string(to_string(phase)) +
+             (terminated ? " with SIGTERM" : " with SIGKILL, since SIGTERM was not heeded"),
+         phase);
+  }
+
+  void end_worker() {
+    worker_->terminate(kGrace);
+    worker_.reset();
+  }
+
+  void fail(std::size_t index, Status status, std::string reason, Phase phase) {
+    CaseRecord record;
+    record.coordinates = cases_[index];
+    record.backend = cases_[index].backend;
+    record.seed = settings_.measure.seed;
+    record.outcome = Unmeasured{status, std::move(reason), std::nullopt};
+    accept_or_retry(index, std::move(record), phase < Phase::check);
+  }
+
+  void accept_or_retry(std::size_t index, CaseRecord record, bool before_launch) {
+    if (is_fault(record.status()) && before_launch &&
+        attempts_[index].size() < static_cast<std::size_t>(settings_.retries)) {
+      const auto& outcome = std::get<Unmeasured>(record.outcome);
+      attempts_[index].push_back(std::string(to_string(outcome.status)) + ": " + outcome.reason);
+      in_flight_seconds_[index] = 0;
+      return;
+    }
+    record.attempts = attempts_[index];
+    record.repro = hooks_.repro(record.coordinates);
+    records_[index] = std::move(record);
+    hooks_.finished(*records_[index]);
+  }
+
+  void skip(std::size_t index, const std::string& reason) {
+    CaseRecord record;
+    record.coordinates = cases_[index];
+    record.backend = cases_[index].backend;
+    record.seed = settings_.measure.seed;
+    record.outcome = Unmeasured{Status::skipped, reason, std::nullopt};
+    record.attempts = attempts_[index];
+    record.repro = hooks_.repro(record.coordinates);
+    records_[index] = std::move(record);
+  }
+
+  const std::vector<CaseCoordinates>& cases_;
+  std::vector<std::optional<CaseRecord>>& records_;
+  const RunnerSettings& settings_;
+  const RunnerHooks& hooks_;
+  std::vector<std::vector<std::string>> attempts_;
+  std::vector<double> in_flight_seconds_;
+  std::unique_ptr<WorkerProcess> worker_;
+  const Clock::time_point start_ = Clock::now();
+};
+
+}  // namespace
+
+void run_cases(const std::vector<CaseCoordinates>& cases,
+               std::vector<std::optional<CaseRecord>>& records, const RunnerSettings& settings,
+               const RunnerHooks& hooks) {
+  Runner(cases, records, settings, hooks).run();
+}
+
+}  // namespace moegauge

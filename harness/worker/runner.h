@@ -1,0 +1,42 @@
+// Runs cases in worker processes and turns every way in which one can end into a record.
+#pragma once
+
+#include <csignal>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/measure/session.h"
+#include "harness/result/record.h"
+#include "harness/suite/suite.h"
+
+namespace moegauge {
+
+struct RunnerSettings {
+  MeasureSettings measure;
+  double timeout_seconds = 300;  // that a case may be in flight, all its phases together
+  double budget_seconds = std::numeric_limits<double>::infinity();  // after which no point starts
+  int retries = 0;               // of a case that failed before its kernel's first launch
+};
+
+struct RunnerHooks {
+  // A case that is about to be measured, and the final record of one (not of skipped ones).
+  std::function<void(const CaseCoordinates&)> started;
+  std::function<void(const CaseRecord&)> finished;
+  std::function<std::string(const CaseCoordinates&)> repro;
+  // Asked between events; true ends the run in order. `wait_mask` is the signal mask while waiting,
+  // and that of the workers.
+  std::function<bool()> interrupted;
+  sigset_t wait_mask;
+};
+
+// Fills every record that is not there yet; `records` is parallel to `cases`. Cases that were not
+// run (budget, interrupt) are `skipped` with that reason. Rivals of one point are measured together:
+// where one of them is missing, those that are ok are measured again with it.
+void run_cases(const std::vector<CaseCoordinates>& cases,
+               std::vector<std::optional<CaseRecord>>& records, const RunnerSettings& settings,
+               const RunnerHooks& hooks);
+
+}  // namespace moegauge

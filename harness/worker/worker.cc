@@ -1,0 +1,32 @@
+#include "harness/worker/worker.h"
+
+#include <string>
+
+#include "harness/root.h"
+
+namespace moegauge {
+
+void serve(const WorkerPipes& pipes, std::span<const Backend* const> backends) {
+  InFlightPage* page = map_page(pipes.page);
+  LineReader requests(pipes.requests);
+  std::string line;
+  if (!requests.read(line)) return;
+  const Job job = job_from(line);
+
+  const auto in_flight = [page](std::size_t index, Phase phase) {
+    page->phase.store(static_cast<std::uint32_t>(phase), std::memory_order_relaxed);
+    page->case_index.store(static_cast<std::uint32_t>(index), std::memory_order_release);
+  };
+  LayerSession session(job.cases, find_root(), backends, job.settings, in_flight);
+  while (requests.read(line)) {
+    const auto result = session.measure(request_from(line).members);
+    for (const auto& [index, record, launched] : result.records) {
+      write_line(pipes.replies,
+                 to_line(Reply{.index = index, .record = record, .launched = launched}));
+    }
+    write_line(pipes.replies, to_line(Reply{.point_done = true, .tainted = result.tainted}));
+    if (result.tainted) return;
+  }
+}
+
+}  // namespace moegauge

@@ -1,0 +1,140 @@
+#include "kernels/cpu/cpu_config.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <string_view>
+#include <vector>
+
+namespace moegauge::cpu {
+namespace {
+
+struct Key {
+  std::string_view name;
+  std::int64_t CpuConfig::*member;
+  std::int64_t least, most;
+};
+
+// More threads than processors only help tests of determinism; a handful is let through everywhere.
+constexpr std::int64_t kThreadsAlwaysAllowed = 8;
+
+std::array<Key, 5> keys(const Machine& machine) {
+  return {{{"BLOCK_SIZE_M", &CpuConfig::block_m, 1, 4096},
+           {"BLOCK_SIZE_N", &CpuConfig::block_n, 64, 16384},
+           {"BLOCK_SIZE_K", &CpuConfig::block_k, 32, 8192},
+           {"num_threads", &CpuConfig::num_threads, 1,
+            std::max<std::int64_t>(machine.processors, kThreadsAlwaysAllowed)},
+           {"prefetch_distance", &CpuConfig::prefetch_distance, 0, std::int64_t{1} << 20}}};
+}
+
+// Keys of GPU tuned files that say how a GPU kernel is launched.
+constexpr std::array<std::string_view, 3> kGpuKeys = {"GROUP_SIZE_M", "num_warps", "num_stages"};
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, substituted}));
+    }
+  }
+  return row.back();
+}
+
+Refusal unknown_key(const std::string& name, const Machine& machine) {
+  if (std::ranges::find(kGpuKeys, std::string_view(name)) != kGpuKeys.end()) {
+    return {RefusalReason::config_unknown_key,
+            name + " says how a GPU kernel is launched and means nothing on a CPU; leave it out"};
+  }
+  const auto table = keys(machine);
+  const auto nearest = std::ranges::min_element(
+      table, {}, [&](const Key& key) { return edit_distance(name, key.name); });
+  return {RefusalReason::config_unknown_key, "the cpu backend has no config key " + name +
+                                                 "; did you mean " + std::string(nearest->name) +
+                                                 "?"};
+}
+
+Refusal bad_value(std::string sentence) {
+  return {RefusalReason::config_value, std::move(sentence)};
+}
+
+std::optional<Refusal> out_of_range(const CpuConfig& config, const Machine& machine) {
+  for (const Key& key : keys(machine)) {
+    const std::int64_t value = config.*key.member;
+    if (value >= key.least && value <= key.most) continue;
+    std::string sentence = std::string(key.name) + " is " + std::to_string(value) +
+                           "; it must lie in [" + std::to_string(key.least) + ", " +
+                           std::to_string(key.most) + "]";
+    if (key.member == &CpuConfig::num_threads) {
+      sentence += ", as this process may use " + std::to_string(machine.processors) + " processors";
+    }
+    return bad_value(std::move(sentence));
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> not_a_multiple(std::string_view name, std::int64_t value, std::int64_t unit,
+                                      const Recipe& recipe) {
+  const std::int64_t step = recipe.group > 0 ? std::lcm(unit, recipe.group) : unit;
+  if (value % step == 0) return std::nullopt;
+  return bad_value(std::string(name) + " is " + std::to_string(value) +
+                   "; it must be a multiple of " + std::to_string(step));
+}
+
+
+}  // namespace
+
+CpuConfig heuristic_config(const Layer& layer, const Recipe& recipe, std::int64_t tokens,
+                           const Machine& machine) {
+  const std::int64_t group = std::max<std::int64_t>(recipe.group, 1);
+  CpuConfig config;
+  // The packed activations of a task stay in half of L2; the other half streams weights.
+  const std::int64_t row_bytes =
+      std::max(layer.hidden_size, layer.intermediate_size) * std::int64_t{sizeof(float)};
+  const std::int64_t rows = machine.l2_bytes / 2 / std::max<std::int64_t>(row_bytes, 1);
+  config.block_m = std::clamp<std::int64_t>(rows / kRowBlock * kRowBlock, 4 * kRowBlock, 40 * kRowBlock);
+  config.block_n = std::lcm<std::int64_t>(128, group);
+  config.block_k = std::lcm<std::int64_t>(128, group);
+  config.num_threads = machine.processors;
+  config.prefetch_distance = 4096;
+  static_cast<void>(tokens);
+  return config;
+}
+
+Config to_config(const CpuConfig& config) {
+  Config result;
+  for (const Key& key : keys(machine())) result.values[std::string(key.name)] = config.*key.member;
+  return result;
+}
+
+Expected<CpuConfig, Refusal> parse_config(const Config& config, const Layer& layer,
+                                          const Recipe& recipe, std::int64_t tokens,
+                                          const Machine& machine) {
+  CpuConfig parsed = heuristic_config(layer, recipe, tokens, machine);
+  const auto table = keys(machine);
+  for (const auto& [name, value] : config.values) {
+    const auto key = std::ranges::find(table, std::string_view(name), &Key::name);
+    if (key == table.end()) return Unexpected{unknown_key(name, machine)};
+    parsed.*key->member = value;
+  }
+  if (auto refusal = out_of_range(parsed, machine)) return Unexpected{*refusal};
+  if (auto refusal = not_a_multiple("BLOCK_SIZE_N", parsed.block_n, 64, recipe)) {
+    return Unexpected{*refusal};
+  }
+  if (auto refusal = not_a_multiple("BLOCK_SIZE_K", parsed.block_k, kPadElements, recipe)) {
+    return Unexpected{*refusal};
+  }
+  const std::int64_t panel = panel_floats(parsed.block_k) * std::int64_t{sizeof(float)};
+  if (panel > machine.l2_bytes) {
+    return Unexpected{bad_value("BLOCK_SIZE_K " + std::to_string(parsed.block_k) +
+                                " needs a decoded panel of " + std::to_string(panel) +
+                                " bytes and this CPU's L2 cache has " +
+                                std::to_string(machine.l2_bytes) + "; at most " +
+                                std::to_string(machine.l2_bytes / panel_floats(sizeof(float))))};
+  }
+  return parsed;
+}
+
+}  // namespace moegauge::cpu

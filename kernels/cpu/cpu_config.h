@@ -1,0 +1,40 @@
+// The CPU backend's configuration as a typed aggregate.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "kernels/backend.h"
+#include "kernels/cpu/machine.h"
+#include "kernels/cpu/schemes/cpu_scheme.h"
+
+namespace moegauge::cpu {
+
+struct CpuConfig {
+  // Rows of one expert that share a decoded panel and one packed copy of activations.
+  std::int64_t block_m = 0;  // BLOCK_SIZE_M
+  // Output columns of one task: of h for the first GEMM (each with its gate and its up), of y for
+  // the second. A multiple of 64 and of the scheme's scale group.
+  std::int64_t block_n = 0;  // BLOCK_SIZE_N
+  // Contracted elements of weights decoded at a time. A multiple of 32 and of the scale group.
+  std::int64_t block_k = 0;  // BLOCK_SIZE_K
+  std::int64_t num_threads = 0;
+  // Bytes of packed weights that are fetched ahead of their use; 0 leaves it to the hardware.
+  std::int64_t prefetch_distance = 0;
+
+  friend bool operator==(const CpuConfig&, const CpuConfig&) = default;
+};
+
+// What is used where no tuned file says otherwise.
+CpuConfig heuristic_config(const Layer& layer, const Recipe& recipe, std::int64_t tokens,
+                           const Machine& machine);
+
+Config to_config(const CpuConfig& config);
+
+// Reads `config`; keys that it does not have come from heuristic_config.
+Expected<CpuConfig, Refusal> parse_config(const Config& config, const Layer& layer,
+                                          const Recipe& recipe, std::int64_t tokens,
+                                          const Machine& machine);
+
+}  // namespace moegauge::cpu

@@ -1,0 +1,30 @@
+#include <immintrin.h>
+
+#include "kernels/cpu/isa/kernel_table.h"
+
+namespace moegauge::cpu {
+namespace {
+
+#define MOEGAUGE_LANES 8
+#define MOEGAUGE_OPAQUE(v) asm volatile("" : "+x"(v))
+#include "kernels/cpu/isa/row_blocks.h"
+#include "kernels/cpu/isa/vec.h"
+
+constexpr bool kBf16Dot = false;
+template <DotUnit>
+MOEGAUGE_INLINE F dot(F x, F w, F acc) {
+  return multiply_add(x, w, acc);
+}
+
+#include "kernels/cpu/isa/decode_generic.h"
+constexpr const std::uint8_t* kE4m3Order = kOrders.by_run4;
+#include "kernels/cpu/isa/kernel_body.h"
+
+}  // namespace
+
+const KernelTable& avx2_kernels() {
+  static constexpr KernelTable table = make_table("avx2");
+  return table;
+}
+
+}  // namespace moegauge::cpu

@@ -1,0 +1,30 @@
+#include <immintrin.h>
+
+#include "kernels/cpu/isa/kernel_table.h"
+
+namespace moegauge::cpu {
+namespace {
+
+#define MOEGAUGE_LANES 16
+#define MOEGAUGE_OPAQUE(v) asm volatile("" : "+v"(v))
+#include "kernels/cpu/isa/row_blocks.h"
+#include "kernels/cpu/isa/vec.h"
+
+constexpr bool kBf16Dot = false;
+template <DotUnit>
+MOEGAUGE_INLINE F dot(F x, F w, F acc) {
+  return multiply_add(x, w, acc);
+}
+
+#include "kernels/cpu/isa/decode_generic.h"
+#include "kernels/cpu/isa/decode_avx512.h"
+#include "kernels/cpu/isa/kernel_body.h"
+
+}  // namespace
+
+const KernelTable& avx512_kernels() {
+  static constexpr KernelTable table = make_table("avx512");
+  return table;
+}
+
+}  // namespace moegauge::cpu

@@ -1,0 +1,34 @@
+#include <immintrin.h>
+
+#include "kernels/cpu/isa/kernel_table.h"
+
+namespace moegauge::cpu {
+namespace {
+
+#define MOEGAUGE_LANES 16
+#define MOEGAUGE_OPAQUE(v) asm volatile("" : "+v"(v))
+#include "kernels/cpu/isa/row_blocks.h"
+#include "kernels/cpu/isa/vec.h"
+
+constexpr bool kBf16Dot = true;
+template <DotUnit kUnit>
+MOEGAUGE_INLINE F dot(F x, F w, F acc) {
+  if constexpr (kUnit == DotUnit::bf16_pair) {
+    return _mm512_dpbf16_ps(acc, (__m512bh)x, (__m512bh)w);
+  } else {
+    return multiply_add(x, w, acc);
+  }
+}
+
+#include "kernels/cpu/isa/decode_generic.h"
+#include "kernels/cpu/isa/decode_avx512.h"
+#include "kernels/cpu/isa/kernel_body.h"
+
+}  // namespace
+
+const KernelTable& avx512_bf16_kernels() {
+  static constexpr KernelTable table = make_table("avx512_bf16");
+  return table;
+}
+
+}  // namespace moegauge::cpu

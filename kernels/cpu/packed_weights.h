@@ -1,0 +1,84 @@
+// Weights in the order in which the kernels read them. One expert's matrix is a run of tiles; a
+// tile is read front to back by one task, so that a task is one stream.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernels/cpu/buffer.h"
+#include "kernels/cpu/isa/kernel_table.h"
+#include "kernels/cpu/schemes/cpu_scheme.h"
+#include "reference/base/thread_pool.h"
+
+namespace moegauge::cpu {
+
+// Where things lie within one expert's packed w13 or w2. Columns are h for w13 (gate and up vectors
+// alternate), y for w2.
+class MatrixLayout {
+ public:
+  MatrixLayout(const Layer& layer, Role role, const Recipe& recipe, WeightLayout element);
+
+  const MatrixShape& shape() const { return shape_; }
+  std::int64_t columns() const { return columns_; }       // of output: N or K
+  int tile_columns() const { return paired_ ? 2 * kVector : 4 * kVector; }  // of a full tile
+  std::int64_t tiles() const { return (vectors_ + kMaxTileVectors - 1) / kMaxTileVectors; }
+  int tile_vectors(std::int64_t tile) const;              // 4, or 2 for a short last tile
+  std::int64_t elements() const { return elements_; }     // contracted length, padded
+  std::int64_t groups() const { return groups_; }         // of scales; 0 where there are none
+  int scale_lanes() const { return scale_lanes_; }
+
+  // Offsets in bytes from the expert's matrix; each part starts on a cache line.
+  std::int64_t tile_offset(std::int64_t tile) const { return tile * kMaxTileVectors * vector_bytes(); }
+  std::int64_t scale_offset(std::int64_t tile) const;
+  std::int64_t bias_offset(std::int64_t tile) const;
+  std::int64_t bytes() const { return bytes_; }
+
+  // Canonical row of a tile's output column; -1 for padding.
+  std::int64_t row(std::int64_t tile, int vector, int lane) const;
+
+  void pack(const ConstMatrix& w, const std::vector<float>& bias, const CpuScheme& scheme,
+            std::byte* out) const;
+
+ private:
+  std::int64_t vector_bytes() const { return elements_ / element_.run * 64; }
+  void pack_vector(const ConstMatrix& w, std::int64_t tile, int vector, std::byte* out) const;
+
+  MatrixShape shape_;
+  Recipe recipe_;
+  WeightLayout element_;
+  bool paired_, bias_;
+  std::int64_t columns_, vectors_, elements_, groups_;
+  int scale_lanes_ = 1;
+  std::int64_t scales_begin_ = 0, bias_begin_ = 0, bytes_ = 0;
+};
+
+// All local experts, in `sets` equal copies.
+class PackedWeights {
+ public:
+  // Throws std::bad_alloc.
+  PackedWeights(const Layer& layer, const Scheme& scheme, const Served& served,
+                const KernelTable& kernels, const ExpertSource& experts, int sets,
+                ThreadPool& pool);
+
+  static std::int64_t set_bytes(const Layer& layer, const MatrixLayout& w13,
+                                const MatrixLayout& w2);
+
+  const MatrixLayout& w13() const { return w13_; }
+  const MatrixLayout& w2() const { return w2_; }
+  const std::byte* expert_w13(int set, std::int64_t expert) const;
+  const std::byte* expert_w2(int set, std::int64_t expert) const;
+  int sets() const { return static_cast<int>(sets_.size()); }
+  std::int64_t bytes() const { return set_bytes_; }
+
+ private:
+  void pack_expert(const Layer& layer, const Scheme& scheme, const CpuScheme& cpu_scheme,
+                   const ExpertSource& experts, std::int64_t expert);
+  void read_once(const KernelTable& kernels, ThreadPool& pool) const;
+
+  MatrixLayout w13_, w2_;
+  std::int64_t set_bytes_;
+  std::vector<Array<std::byte>> sets_;
+};
+
+}  // namespace moegauge::cpu
