@@ -18,12 +18,18 @@ void add_small(std::vector<Layer>& layers, std::vector<Variant>& variants) {
   variants.push_back(make_variant<Block<64, 3, false>>("small-block"));
   variants.push_back(make_variant<Block<96, 3, false>>("small-block"));
   variants.push_back(make_variant<Block<128, 3, false>>("small-block"));
+  layers.push_back({"small-rows", Scheme::fp8_block, 8, 5, 320, 384, 3, false});
+  variants.push_back(make_variant<moe::LayerConfig<Scheme::fp8_block, 5, 320, 384, 3, false, 128, 3, true, false, true>>("small-rows"));
+  variants.push_back(make_variant<moe::LayerConfig<Scheme::fp8_block, 5, 320, 384, 3, false, 16, 3, true, true>>("small-rows"));
   layers.push_back({"small-ptpc", Scheme::fp8_ptpc, 3, 3, 336, 192, 1, true});
   variants.push_back(make_variant<Ptpc<16, 3, true, true>>("small-ptpc"));
   variants.push_back(make_variant<Ptpc<64, 3, false, false>>("small-ptpc"));
+  variants.push_back(make_variant<moe::LayerConfig<Scheme::fp8_ptpc, 3, 336, 192, 1, true, 128, 3, true, false, true>>("small-ptpc"));
+  variants.push_back(make_variant<moe::LayerConfig<Scheme::fp8_ptpc, 3, 336, 192, 1, true, 128, 3, false, false, true>>("small-ptpc"));
   layers.push_back({"small-bf16", Scheme::bf16, 4, 4, 320, 192, 2, false});
   variants.push_back(make_variant<Bf16<8, 3, true>>("small-bf16"));
   variants.push_back(make_variant<Bf16<48, 3, true>>("small-bf16"));
   variants.push_back(make_variant<Bf16<128, 3, false>>("small-bf16"));
+  variants.push_back(make_variant<moe::LayerConfig<Scheme::bf16, 4, 320, 192, 2, false, 128, 3, false, false, true>>("small-bf16"));
 }
 }  // namespace bench

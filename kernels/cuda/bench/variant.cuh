@@ -38,13 +38,17 @@ void launch_variant(const moe::LayerArgs& given, cudaStream_t stream, int blocks
   if (args.tokens == 0) return;
   const int pairs = args.tokens * C::kTopK;
   args.self_count = pairs <= moe::kSelfCountPairs;
-  // About two blocks a multiprocessor; a block's pairs must fit its table of 256.
-  args.chunk_tokens = std::min(std::max(1, (args.tokens + 263) / 264), 256 / C::kTopK);
+  // About four blocks a multiprocessor. A block's pairs must fit its table of 256
+  // and lie in one counting group, hence a power of two.
+  args.chunk_tokens = 1;
+  while (args.chunk_tokens * 2 * C::kTopK <= 256 && args.chunk_tokens * 2 <= moe::kGroupTokens &&
+         args.chunk_tokens * 528 < args.tokens)
+    args.chunk_tokens *= 2;
   const int chunks = (args.tokens + args.chunk_tokens - 1) / args.chunk_tokens;
   args.tile_capacity = pairs / C::kTokenTile + std::min(C::kExperts, pairs);
-  args.counter_words = args.tile_capacity * (2 + (C::kSplit ? C::kWeightTiles1 + C::kWeightTiles2 : 0));
+  args.counter_words = args.tile_capacity * (3 + (C::kSplit ? C::kWeightTiles1 + C::kWeightTiles2 : 0));
   if (!args.self_count)
-    launch_kernel(moe::count_kernel<C>, chunks, moe::kPrepareThreads, 0, false, stream, args);
+    launch_kernel(moe::count_kernel<C>, (args.tokens + moe::kGroupTokens - 1) / moe::kGroupTokens, moe::kPrepareThreads, 0, false, stream, args);
   launch_kernel(moe::prepare_kernel<C>, chunks, moe::kPrepareThreads, 0, !args.self_count, stream, args);
   if (upto < 2) return;
   launch_kernel(moe::layer_kernel<C>, blocks, moe::kLayerThreads, C::kSharedBytes, true, stream, args);
@@ -57,7 +61,7 @@ void launch_variant(const moe::LayerArgs& given, cudaStream_t stream, int blocks
 
 template <class C>
 Variant make_variant(const char* layer) {
-  return {layer,       C::kTokenTile,    C::kStages,           C::kSplit, C::kPromote, C::kSharedBytes,
+  return {layer,       C::kTokenTile,    C::kStages,           C::kSplit, C::kPromote, C::kTokenRows, C::kSharedBytes,
           setup_variant<C>, launch_variant<C>};
 }
 

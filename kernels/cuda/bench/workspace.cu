@@ -24,14 +24,15 @@ EncodeTiled encoder() {
 }  // namespace
 
 // Row-major [rows, columns]; boxes of 128 bytes by box_rows, 128-byte swizzle.
-moe::TensorMap make_map(void* base, bool fp8, uint64_t rows, uint64_t columns, uint32_t box_rows) {
+moe::TensorMap make_map(void* base, bool fp8, uint64_t rows, uint64_t columns, uint32_t box_rows,
+                        CUtensorMapL2promotion promotion) {
   CUtensorMap map;
   const uint64_t bytes = fp8 ? 1 : 2;
   const cuuint64_t dims[2] = {columns, rows}, strides[1] = {columns * bytes};
   const cuuint32_t box[2] = {static_cast<cuuint32_t>(128 / bytes), box_rows}, steps[2] = {1, 1};
   const CUresult status = encoder()(&map, fp8 ? CU_TENSOR_MAP_DATA_TYPE_UINT8 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, base,
                                     dims, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                                    CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+                                    promotion, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (status != CUDA_SUCCESS) {
     std::fprintf(stderr, "cuTensorMapEncodeTiled failed: %d (rows %llu, columns %llu, box %u)\n", int(status),
                  static_cast<unsigned long long>(rows), static_cast<unsigned long long>(columns), box_rows);
@@ -64,9 +65,9 @@ Workspace::Workspace(const Layer& l, int max_tokens, int blocks, int max_tile) :
   take(args.row_token, rows * 4);
   take(args.pair_row, rows * 4);
   take(args.expert_rows, l.experts_local * 4);
-  take(args.chunk_rows, size_t(1024) * l.experts_local * 4);
+  take(args.group_rows, (size_t(max_tokens) / 128 + 1) * l.experts_local * 4);
   const size_t tiles = rows / 8 + l.experts_local;
-  take(args.counters, tiles * 4 * (2 + (l.inter + 127) / 128 + (l.hidden + 255) / 256));
+  take(args.counters, tiles * 4 * (3 + (l.inter + 127) / 128 + (l.hidden + 255) / 256));
   take(args.partial, size_t(4) * blocks * 256 * 128 * 4);
   take(args.trace, size_t(blocks) * 16 * 8);
   args.row_pitch = row_pitch;

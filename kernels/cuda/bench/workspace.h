@@ -5,7 +5,8 @@
 
 namespace bench {
 
-moe::TensorMap make_map(void* base, bool fp8, uint64_t rows, uint64_t columns, uint32_t box_rows);
+moe::TensorMap make_map(void* base, bool fp8, uint64_t rows, uint64_t columns, uint32_t box_rows,
+                        CUtensorMapL2promotion promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
 
 struct Workspace {
   Workspace(const Layer&, int max_tokens, int blocks, int max_tile);

@@ -23,7 +23,7 @@ constexpr int kSelfCountPairs = 4096;
 // weight rows, as two boxes of 128 (gate and up, or two halves of the down
 // projection); math warpgroup w takes rows 64w..64w+63 of each box.
 template <Scheme kScheme_, int kExperts_, int kHidden_, int kInter_, int kTopK_, bool kWeightOnInput_,
-          int kTokenTile_, int kStages_, bool kPromote_, bool kSplit_>
+          int kTokenTile_, int kStages_, bool kPromote_, bool kSplit_, bool kTokenRows_ = false>
 struct LayerConfig {
   static constexpr Scheme kScheme = kScheme_;
   static constexpr int kExperts = kExperts_;  // local
@@ -33,6 +33,8 @@ struct LayerConfig {
   static constexpr bool kWeightOnInput = kWeightOnInput_;
   static constexpr int kTokenTile = kTokenTile_;
   static constexpr int kStages = kStages_;
+  // True: tokens are wgmma's M side (many tokens an expert), see token_rows.cuh.
+  static constexpr bool kTokenRows = kTokenRows_;
   static constexpr bool kBlockScales = kScheme == Scheme::fp8_block;
   static constexpr bool kChannelScales = kScheme == Scheme::fp8_ptpc;
   static constexpr bool kFp8 = kScheme != Scheme::bf16;
@@ -60,8 +62,10 @@ struct LayerConfig {
   static constexpr int kStageTokens = kTokenTile < 64 ? kTokenTile : 64;
   static constexpr int kQuantPitch = 144;  // bytes a token in the FP8 staging, 16-aligned, conflict-free
   static constexpr int kStagingBytes =
-      kBlockScales && kTokenTile * kQuantPitch > 2 * kStageTokens * 128 ? kTokenTile * kQuantPitch
-                                                                        : 2 * kStageTokens * 128;
+      (kBlockScales || kTokenRows) && kTokenTile * kQuantPitch > 2 * kStageTokens * 128 ? kTokenTile * kQuantPitch
+                                                                                        : 2 * kStageTokens * 128;
+  // Arrivals after which the rows of a token tile may be read by phase 1.
+  static constexpr int kReadyCount = (kChannelScales ? 1 : kWeightTiles1) * (kTokenRows ? 2 : 1);
   static constexpr int kColumnBytes = kTokenTile * 4;
   static constexpr int kEpilogueBytes = kStagingBytes + 3 * kColumnBytes + (kBlockScales ? 8 * kColumnBytes : 0);
   static constexpr int kTableBytes = align_up((kExperts + 1) * 8 + 16, 16);
@@ -75,6 +79,8 @@ struct LayerConfig {
   static constexpr int kQueueOffset = align_up(kBarrierOffset + kStages * 16, 64);
   static constexpr int kSharedBytes = kQueueOffset + 2 * 64 + 2 * 16 + 1024;  // 1024: to align the base
 
+  static_assert(!kTokenRows || (kTokenTile == 128 && !kSplit), "token rows: tiles of 128 tokens, whole tiles in turn");
+  static_assert(!kTokenRows || !kBlockScales || kInter % 128 == 0, "token rows: a box of 128 weight rows has one scale");
   static_assert(kInter % 64 == 0, "N must be a multiple of 64: a warpgroup's rows share one scale block");
   static_assert(kHidden % 16 == 0 && kHidden % 8 == 0, "K must be a multiple of 16 for 16-byte rows");
   static_assert(kSharedBytes <= 232448, "stages and tile exceed the 232448 bytes of shared memory of a block");
@@ -104,8 +110,8 @@ struct LayerArgs {
   int* row_token;     // [row_pitch]
   int* pair_row;      // [M, top_k] row of a pair or -1
   int* expert_rows;   // [E] rows of each expert
-  int* chunk_rows;    // [chunks, E] when there are more than kSelfCountPairs pairs
-  u32* counters;      // zeroed by prepare: ready, quantised and arrived counts
+  int* group_rows;    // [M / 128, E] when there are more than kSelfCountPairs pairs
+  u32* counters;      // zeroed by prepare: per token tile ready (1), quantised (2); per tile arrived
   float* partial;     // fp32 partial tiles, kSplit only
   u64* trace;         // [blocks, 16] nanoseconds, -DMOE_TRACE builds only
   int counter_words;

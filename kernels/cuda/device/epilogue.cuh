@@ -2,18 +2,9 @@
 // store goes through shared memory to become rows of tokens.
 #pragma once
 #include "../../device/rules.h"
-#include "multiply.cuh"
+#include "token_rows.cuh"
 
 namespace moe {
-
-// Barriers: 1 for both math warpgroups, 2 and 3 for each of them.
-MOE_DEVICE void sync_math() { sync_threads(1, kMathThreads); }
-MOE_DEVICE void sync_group(int group) { sync_threads(2 + group, 128); }
-
-// A math thread's place. `thread` counts over both warpgroups.
-struct Place {
-  int thread, group, warp, lane;
-};
 
 // The epilogue's shared memory, reused by every tile.
 template <class C>
@@ -139,39 +130,7 @@ MOE_DEVICE void finish_gate_up_block(const LayerArgs& args, const Segment& s, Ti
 // last gate/up tile of a token tile quantises its rows, a warp a row.
 template <class C>
 MOE_DEVICE void quantise_rows(const LayerArgs& args, const Segment& s, const Place& at) {
-  constexpr int kVectors = ceil_div(C::kInter, 256);
-  for (int row = s.row + at.group * 4 + at.warp; row < s.row + s.rows; row += 8) {
-    const u16* src = args.h_wide + static_cast<i64>(row) * C::kInter;
-    uint4 v[kVectors];
-    float amax = 0.0f;
-#pragma unroll
-    for (int i = 0; i < kVectors; ++i) {
-      const int n = (i * 32 + at.lane) * 8;
-      v[i] = n < C::kInter ? __ldcg(reinterpret_cast<const uint4*>(src + n)) : make_uint4(0, 0, 0, 0);
-    }
-#pragma unroll
-    for (int i = 0; i < kVectors; ++i) {
-      const u32 w[4] = {v[i].x, v[i].y, v[i].z, v[i].w};
-#pragma unroll
-      for (int e = 0; e < 4; ++e) amax = fmaxf(amax, fmaxf(finite_magnitude(bf16_low(w[e])), finite_magnitude(bf16_high(w[e]))));
-    }
-#pragma unroll
-    for (int d = 16; d > 0; d /= 2) amax = fmaxf(amax, __shfl_xor_sync(0xffffffffu, amax, d));
-    const float scale = token_scale(amax), r = __frcp_rn(scale);
-    if (at.lane == 0) args.h_scale[row] = scale;
-#pragma unroll
-    for (int i = 0; i < kVectors; ++i) {
-      const int n = (i * 32 + at.lane) * 8;
-      const u32 w[4] = {v[i].x, v[i].y, v[i].z, v[i].w};
-      u16 q[4];
-#pragma unroll
-      for (int e = 0; e < 4; ++e) 
-        q[e] = pack_e4m3(divide_by_scale(bf16_low(w[e]), scale, r), divide_by_scale(bf16_high(w[e]), scale, r));
-      if (n < C::kInter)
-        *reinterpret_cast<uint2*>(args.h_rows + static_cast<i64>(row) * C::kInter + n) =
-            make_uint2(q[0] | (static_cast<u32>(q[1]) << 16), q[2] | (static_cast<u32>(q[3]) << 16));
-    }
-  }
+  for (int r = at.group * 4 + at.warp; r < s.rows; r += 8) quantise_wide_row<C>(args, s.row + r, at.lane);
 }
 
 // bf16 activations in memory (bf16 scheme), or on their way to per-token FP8.

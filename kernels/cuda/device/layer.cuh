@@ -77,7 +77,7 @@ MOE_DEVICE bool join_parts(const LayerArgs& args, const Schedule<C>& schedule, c
   const int first_part = schedule.part_of(s.phase, s.tile * n), last_part = schedule.part_of(s.phase, s.tile * n + n - 1);
   sync_math();
   if (at.thread == 0) {
-    u32* arrived = args.counters + 2 * args.tile_capacity;
+    u32* arrived = args.counters + 3 * args.tile_capacity;
     if (s.phase == 1) arrived += args.tile_capacity * C::kWeightTiles1;
     __threadfence();  // with the barriers around: all threads' parts, both ways
     *shared_flag = fetch_add_acq_rel(&arrived[s.tile], 1) == static_cast<u32>(last_part - first_part);
@@ -171,6 +171,30 @@ MOE_DEVICE void math_loop(const LayerArgs& args, Routing routing, u8* shared, in
   }
 }
 
+template <class C>
+MOE_DEVICE void math_loop_rows(const LayerArgs& args, u8* shared, int* group_flags) {
+  const int thread = threadIdx.x - kProducerThreads;
+  const Place at{thread, thread / 128, (thread / 32) % 4, thread % 32};
+  Ring<C> ring(smem_address(shared));
+  SegmentQueue<C> queue(shared);
+  RowPrefetch ahead;
+  RowTile sum0, sum1;
+  while (true) {
+    barrier_wait(queue.full(), queue.parity);
+    const Segment& s = queue.segment();
+    if (s.phase < 0) break;
+    prefetch_rows<C>(args, s, at, ahead);
+    const int steps = s.last_step;
+    const bool busy = at.group * 64 < s.rows;
+    if constexpr (C::kPromote) multiply_rows_promoted<C>(ring, steps, sum0, sum1, at, busy);
+    else multiply_rows_plain<C>(ring, steps, sum0, sum1, at, busy);
+    finish_rows<C>(args, s, sum0, sum1, shared + C::kEpilogueOffset, at, ahead, group_flags);
+    __syncwarp();
+    if (at.lane == 0) barrier_arrive(queue.empty());
+    queue.advance();
+  }
+}
+
 // First row and first token tile of every expert, in shared memory.
 template <class C>
 MOE_DEVICE void make_routing(const LayerArgs& args, int* first_row, int* first_tile, int* counts) {
@@ -237,7 +261,8 @@ __global__ void __launch_bounds__(kLayerThreads, 1) layer_kernel(const __grid_co
   } else {
     registers_raise<224>();
     dependency_wait();
-    math_loop<C>(args, routing, shared, shared_flag);
+    if constexpr (C::kTokenRows) math_loop_rows<C>(args, shared, shared_flag);
+    else math_loop<C>(args, routing, shared, shared_flag);
   }
 }
 

@@ -6,6 +6,15 @@
 
 namespace moe {
 
+// Barriers: 1 for both math warpgroups, 2 and 3 for each of them.
+MOE_DEVICE void sync_math() { sync_threads(1, kMathThreads); }
+MOE_DEVICE void sync_group(int group) { sync_threads(2 + group, 128); }
+
+// A math thread's place. `thread` counts over both warpgroups.
+struct Place {
+  int thread, group, warp, lane;
+};
+
 template <class C>
 using Tile = float[C::kTokenTile / 2];  // one 64-row block, a thread's share
 

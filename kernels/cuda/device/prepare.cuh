@@ -7,19 +7,22 @@
 
 namespace moe {
 
-// Per-chunk expert counts, for batches too large for every block to count.
+// Tokens of a group: counted together for batches too large for every block to
+// count all pairs itself.
+constexpr int kGroupTokens = 128;
+
 template <class C>
 __global__ void __launch_bounds__(kPrepareThreads) count_kernel(const __grid_constant__ LayerArgs args) {
   __shared__ int counts[C::kExperts];
   dependents_launch();
   for (int e = threadIdx.x; e < C::kExperts; e += kPrepareThreads) counts[e] = 0;
   __syncthreads();
-  const int pairs = args.tokens * C::kTopK, chunk = args.chunk_tokens * C::kTopK;
-  const int begin = blockIdx.x * chunk, end = min(begin + chunk, pairs);
+  const int pairs = args.tokens * C::kTopK, group = kGroupTokens * C::kTopK;
+  const int begin = blockIdx.x * group, end = min(begin + group, pairs);
   count_pairs(args.topk_ids, args.expert_map, begin, end, 0, counts, nullptr, threadIdx.x, kPrepareThreads);
   __syncthreads();
   for (int e = threadIdx.x; e < C::kExperts; e += kPrepareThreads)
-    args.chunk_rows[blockIdx.x * C::kExperts + e] = counts[e];
+    args.group_rows[blockIdx.x * C::kExperts + e] = counts[e];
 }
 
 struct Vec8 {
@@ -55,17 +58,23 @@ MOE_DEVICE void prepare_counts(const LayerArgs& args, int first_pair, int* count
                 kPrepareThreads);
     return;
   }
-  dependency_wait();  // chunk_rows comes from count_kernel
-  for (int e = thread; e < C::kExperts; e += kPrepareThreads) {
+  // Pairs of this block's own group ahead of it, then whole groups.
+  const int group_pairs = kGroupTokens * C::kTopK, own = first_pair / group_pairs;
+  count_pairs(args.topk_ids, args.expert_map, own * group_pairs, first_pair, 0, before, nullptr, thread, kPrepareThreads);
+  dependency_wait();  // group_rows comes from count_kernel
+  const int groups = (args.tokens + kGroupTokens - 1) / kGroupTokens;
+  constexpr int kSplits = C::kExperts <= kPrepareThreads ? kPrepareThreads / C::kExperts : 1;
+  const int split = thread / C::kExperts;
+  for (int e = thread % C::kExperts; e < C::kExperts && split < kSplits; e += kPrepareThreads) {
     int all = 0, mine = 0;
-#pragma unroll 32
-    for (int c = 0; c < static_cast<int>(gridDim.x); ++c) {
-      const int n = __ldcg(&args.chunk_rows[c * C::kExperts + e]);
+#pragma unroll 16
+    for (int g = split; g < groups; g += kSplits) {
+      const int n = __ldcg(&args.group_rows[g * C::kExperts + e]);
       all += n;
-      if (c < static_cast<int>(blockIdx.x)) mine += n;
+      if (g < own) mine += n;
     }
-    counts[e] = all;
-    before[e] = mine;
+    atomicAdd(&counts[e], all);
+    if (mine != 0) atomicAdd(&before[e], mine);
   }
 }
 
@@ -88,14 +97,15 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
   for (int p = thread; p < chunk_pairs; p += kPrepareThreads)
     chunk_expert[p] = local_expert(args.topk_ids[first_pair + p], args.expert_map);
 
-  // The first token's load is in flight while the pairs are counted.
-  Vec8 v[kVectors];
+  // A token's load is in flight while the one before it is written, and the first
+  // one's while the pairs are counted.
+  Vec8 v[kVectors], ahead[kVectors];
   auto load_token = [&](int token) {
 #pragma unroll
     for (int i = 0; i < kVectors; ++i) {
       const int k = (i * kPrepareThreads + thread) * 8;
-      if (k < C::kHidden) v[i] = load8(args.x + static_cast<i64>(token) * C::kHidden + k);
-      else v[i] = Vec8{};
+      if (k < C::kHidden && token < last_token) ahead[i] = load8(args.x + static_cast<i64>(token) * C::kHidden + k);
+      else ahead[i] = Vec8{};
     }
   };
   load_token(first_token);
@@ -112,6 +122,7 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
     int row = -1;
     if (e >= 0) {
       int rank = 0;
+#pragma unroll 8
       for (int q = 0; q < p; ++q) rank += chunk_expert[q] == e;
       row = first_row[e] + before[e] + rank;
       args.row_weight[row] = args.topk_weights[first_pair + p];
@@ -124,6 +135,9 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
 
   for (int token = first_token; token < last_token; ++token) {
     const int* rows = chunk_row + (token - first_token) * C::kTopK;
+#pragma unroll
+    for (int i = 0; i < kVectors; ++i) v[i] = ahead[i];
+    load_token(token + 1);
     float token_s = 0.0f;
     if constexpr (C::kChannelScales) {
       float amax = 0.0f;
@@ -177,7 +191,6 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
           *reinterpret_cast<uint4*>(args.y + static_cast<i64>(token) * C::kHidden + k) = make_uint4(0, 0, 0, 0);
       }
     }
-    if (token + 1 < last_token) load_token(token + 1);
   }
 }
 

@@ -84,8 +84,7 @@ MOE_DEVICE void weight_producer(const LayerArgs& args, Routing routing, u32 shar
 // (per-token scales: once the row has been quantised).
 template <class C>
 MOE_DEVICE void wait_for_rows(const LayerArgs& args, const Segment& s) {
-  const u32 wanted = C::kChannelScales ? 1 : C::kWeightTiles1;
-  while (load_acquire(&args.counters[s.token_tile]) < wanted) {
+  while (load_acquire(&args.counters[s.token_tile]) < C::kReadyCount) {
   }
 }
 

@@ -117,6 +117,11 @@ MOE_DEVICE void store_matrix_transposed(u32 dst, u32 a, u32 b) {
                : "memory");
 }
 
+MOE_DEVICE void store_matrix(u32 dst, u32 a, u32 b, u32 c, u32 d) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(dst), "r"(a), "r"(b), "r"(c), "r"(d)
+               : "memory");
+}
+
 // Nanoseconds of the device's clock, for -DMOE_TRACE builds only.
 MOE_DEVICE u64 global_time() {
   u64 t;
