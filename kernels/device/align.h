@@ -40,29 +40,34 @@ MOE_DEVICE void count_pairs(const int* ids, const int* expert_map, int begin, in
   }
 }
 
-// Exclusive prefix sums by one group of 32 lanes: first row of every expert
-// and, for row tiles of `tile`, its first tile; both have experts + 1 entries.
-MOE_DEVICE void scan_experts(const int* counts, int experts, int tile, int* first_row, int* first_tile, int lane) {
-  int rows = 0, tiles = 0;
+// Exclusive prefix sums by one group of 32 lanes: first row of every expert and,
+// for row tiles of `tile`, its first tile and the experts before it with an odd
+// number of tiles. Tables that are not null have experts + 1 entries.
+MOE_DEVICE void scan_experts(const int* counts, int experts, int tile, int* first_row, int* first_tile, int* first_odd,
+                             int lane) {
+  int rows = 0, tiles = 0, odds = 0;
   for (int base = 0; base < experts; base += 32) {
     const int e = base + lane;
     const int count = e < experts ? counts[e] : 0;
     const int own_tiles = (count + tile - 1) / tile;
-    int r = count, t = own_tiles;
+    int r = count, t = own_tiles, o = own_tiles & 1;
     for (int d = 1; d < 32; d *= 2) {
-      const int r_left = shuffle_up(r, d), t_left = shuffle_up(t, d);
-      if (lane >= d) r += r_left, t += t_left;
+      const int r_left = shuffle_up(r, d), t_left = shuffle_up(t, d), o_left = shuffle_up(o, d);
+      if (lane >= d) r += r_left, t += t_left, o += o_left;
     }
     if (e < experts) {
       first_row[e] = rows + r - count;
       if (first_tile != nullptr) first_tile[e] = tiles + t - own_tiles;
+      if (first_odd != nullptr) first_odd[e] = odds + o - (own_tiles & 1);
     }
     rows += shuffle_index(r, 31);
     tiles += shuffle_index(t, 31);
+    odds += shuffle_index(o, 31);
   }
   if (lane == 0) {
     first_row[experts] = rows;
     if (first_tile != nullptr) first_tile[experts] = tiles;
+    if (first_odd != nullptr) first_odd[experts] = odds;
   }
 }
 

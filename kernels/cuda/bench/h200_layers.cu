@@ -89,6 +89,8 @@ Timing time_calls(const Variant& v, const std::vector<moe::LayerArgs>& calls, in
     CUDA_CHECK(cudaEventElapsedTime(&ms, events[2 * i], events[2 * i + 1]));
     us.push_back(ms * 1000.0 / double(calls.size()));
   }
+  if (std::getenv("SHOW_REPLAYS"))
+    for (size_t i = 0; i < us.size(); ++i) std::printf("%s%.1f%s", i == 0 ? "    replays " : " ", us[i], i + 1 == us.size() ? "\n" : "");
   std::sort(us.begin(), us.end());
   for (auto& e : events) CUDA_CHECK(cudaEventDestroy(e));
   CUDA_CHECK(cudaGraphExecDestroy(exec));
@@ -166,11 +168,10 @@ class Bench {
     if (v.layer != l.name) return false;
     if (!options_.variants.empty()) return contains(options_.variants, v.name());
     const double mean = double(tokens) * l.top_k / l.experts_global;
-    const bool large = mean >= 48;
+    const bool large = mean >= 64;
     if (l.name.rfind("small", 0) == 0) return true;
-    if (!v.split && mean < 16) return false;
-    if (v.split && mean > 160) return false;
-    return large ? v.token_tile >= 64 : v.token_tile >= mean * 0.6 && v.token_tile <= std::max(16.0, mean * 6);
+    if (v.token_rows) return mean >= 24;
+    return large ? v.token_tile >= 64 : v.token_tile >= mean && v.token_tile <= std::max(16.0, mean * 4);
   }
 
   void run_point(const Layer& l, const std::vector<Weights>& weights, const int* map, Workspace& space,
@@ -203,7 +204,7 @@ class Bench {
       CUDA_CHECK(cudaMemset(calls[0].y, 0xff, y_bytes));
       v.launch(args[0], nullptr, blocks_, 3);
       CUDA_CHECK(cudaDeviceSynchronize());
-      if (options_.trace) print_trace(args[0]);
+      if (options_.trace && !options_.time) print_trace(args[0]);
       return compare_output(l, calls[0], reference);
     };
     Error before, after;
@@ -216,6 +217,7 @@ class Bench {
     if (options_.time && ok) {
       for (auto& c : calls) CUDA_CHECK(cudaMemset(c.y, 0xff, y_bytes));
       t = time_calls(v, args, blocks_, options_.replays, 3);
+      if (options_.trace) print_trace(args.back());
       // After timing: the last replay's first output is still right.
       if (reference) {
         after = compare_output(l, calls[0], reference);

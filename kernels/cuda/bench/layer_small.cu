@@ -21,6 +21,13 @@ void add_small(std::vector<Layer>& layers, std::vector<Variant>& variants) {
   layers.push_back({"small-rows", Scheme::fp8_block, 8, 5, 320, 384, 3, false});
   variants.push_back(make_variant<moe::LayerConfig<Scheme::fp8_block, 5, 320, 384, 3, false, 128, 3, true, false, true>>("small-rows"));
   variants.push_back(make_variant<moe::LayerConfig<Scheme::fp8_block, 5, 320, 384, 3, false, 16, 3, true, true>>("small-rows"));
+  // Pairs need even numbers of weight tiles.
+  layers.push_back({"small-pairs", Scheme::fp8_block, 8, 5, 496, 256, 3, false});
+  variants.push_back(make_variant<moe::LayerConfig<Scheme::fp8_block, 5, 496, 256, 3, false, 128, 3, true, false, true, true>>("small-pairs"));
+  layers.push_back({"small-pairs-ptpc", Scheme::fp8_ptpc, 4, 4, 496, 256, 1, true});
+  variants.push_back(make_variant<moe::LayerConfig<Scheme::fp8_ptpc, 4, 496, 256, 1, true, 128, 3, true, false, true, true>>("small-pairs-ptpc"));
+  layers.push_back({"small-pairs-bf16", Scheme::bf16, 4, 4, 496, 256, 2, false});
+  variants.push_back(make_variant<moe::LayerConfig<Scheme::bf16, 4, 496, 256, 2, false, 128, 3, false, false, true, true>>("small-pairs-bf16"));
   layers.push_back({"small-ptpc", Scheme::fp8_ptpc, 3, 3, 336, 192, 1, true});
   variants.push_back(make_variant<Ptpc<16, 3, true, true>>("small-ptpc"));
   variants.push_back(make_variant<Ptpc<64, 3, false, false>>("small-ptpc"));

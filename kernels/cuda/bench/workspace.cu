@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "../device/schedule.cuh"
+
 namespace bench {
 namespace {
 
@@ -67,8 +69,8 @@ Workspace::Workspace(const Layer& l, int max_tokens, int blocks, int max_tile) :
   take(args.expert_rows, l.experts_local * 4);
   take(args.group_rows, (size_t(max_tokens) / 128 + 1) * l.experts_local * 4);
   const size_t tiles = rows / 8 + l.experts_local;
-  take(args.counters, tiles * 4 * (3 + (l.inter + 127) / 128 + (l.hidden + 255) / 256));
-  take(args.partial, size_t(4) * blocks * 256 * 128 * 4);
+  take(args.counters, (tiles * 3 + 2 * moe::kMaxSplitUnits) * 4);
+  take(args.partial, size_t(2) * moe::kMaxSplitUnits * 256 * 64 * 4);  // tiles of up to 64 tokens
   take(args.trace, size_t(blocks) * 16 * 8);
   args.row_pitch = row_pitch;
 }
@@ -87,8 +89,8 @@ moe::LayerArgs Workspace::bind(const Weights& w, const Call& c, const int* exper
   const uint64_t e = l.experts_local;
   a.w13 = make_map(w.w13, l.fp8(), e * 2 * l.inter, l.hidden, 128);
   a.w2 = make_map(w.w2, l.fp8(), e * l.hidden, l.inter, 128);
-  a.x_rows_map = make_map(a.x_rows, l.fp8(), row_pitch, l.hidden, v.token_tile);
-  a.h_rows_map = make_map(a.h_rows, l.fp8(), row_pitch, l.inter, v.token_tile);
+  a.x_rows_map = make_map(a.x_rows, l.fp8(), row_pitch, l.hidden, v.token_box);
+  a.h_rows_map = make_map(a.h_rows, l.fp8(), row_pitch, l.inter, v.token_box);
   a.x = c.x;
   a.topk_ids = c.ids;
   a.topk_weights = c.weights;

@@ -23,7 +23,7 @@ constexpr int kSelfCountPairs = 4096;
 // weight rows, as two boxes of 128 (gate and up, or two halves of the down
 // projection); math warpgroup w takes rows 64w..64w+63 of each box.
 template <Scheme kScheme_, int kExperts_, int kHidden_, int kInter_, int kTopK_, bool kWeightOnInput_,
-          int kTokenTile_, int kStages_, bool kPromote_, bool kSplit_, bool kTokenRows_ = false>
+          int kTokenTile_, int kStages_, bool kPromote_, bool kSplit_, bool kTokenRows_ = false, bool kPairs_ = false>
 struct LayerConfig {
   static constexpr Scheme kScheme = kScheme_;
   static constexpr int kExperts = kExperts_;  // local
@@ -35,13 +35,15 @@ struct LayerConfig {
   static constexpr int kStages = kStages_;
   // True: tokens are wgmma's M side (many tokens an expert), see token_rows.cuh.
   static constexpr bool kTokenRows = kTokenRows_;
+  // Clusters of two blocks that share what they both read, see schedule.cuh.
+  static constexpr bool kPairs = kPairs_;
+  static constexpr int kTokenBox = kTokenRows ? 64 : kTokenTile;  // rows of the token tensor maps' boxes
   static constexpr bool kBlockScales = kScheme == Scheme::fp8_block;
   static constexpr bool kChannelScales = kScheme == Scheme::fp8_ptpc;
   static constexpr bool kFp8 = kScheme != Scheme::bf16;
   // fp32 sums every 128 of K instead of in the tensor core (FP8 only).
   static constexpr bool kPromote = kPromote_;
-  // How tiles are dealt to blocks, see schedule.cuh: an even split of all K steps
-  // (few tokens an expert) or whole tiles in turn.
+  // Whether a tile's K steps may be cut between blocks, see schedule.cuh.
   static constexpr bool kSplit = kSplit_;
   // With one choice per token the second epilogue writes y itself.
   static constexpr bool kDirect = kTopK == 1;
@@ -68,7 +70,7 @@ struct LayerConfig {
   static constexpr int kReadyCount = (kChannelScales ? 1 : kWeightTiles1) * (kTokenRows ? 2 : 1);
   static constexpr int kColumnBytes = kTokenTile * 4;
   static constexpr int kEpilogueBytes = kStagingBytes + 3 * kColumnBytes + (kBlockScales ? 8 * kColumnBytes : 0);
-  static constexpr int kTableBytes = align_up((kExperts + 1) * 8 + 16, 16);
+  static constexpr int kTableBytes = align_up((kExperts + 1) * 12 + 16, 16);  // and two flags, two part counts
 
   static constexpr int kEpilogueOffset = kStages * kStageBytes;
   static constexpr int kScaleOffset = kEpilogueOffset + align_up(kEpilogueBytes, 16);
@@ -79,8 +81,11 @@ struct LayerConfig {
   static constexpr int kQueueOffset = align_up(kBarrierOffset + kStages * 16, 64);
   static constexpr int kSharedBytes = kQueueOffset + 2 * 64 + 2 * 16 + 1024;  // 1024: to align the base
 
-  static_assert(!kTokenRows || (kTokenTile == 128 && !kSplit), "token rows: tiles of 128 tokens, whole tiles in turn");
+  static_assert(!kTokenRows || (kTokenTile == 128 && !kSplit), "token rows: tiles of 128 tokens, not cut");
   static_assert(!kTokenRows || !kBlockScales || kInter % 128 == 0, "token rows: a box of 128 weight rows has one scale");
+  static_assert(!kSplit || kTokenTile <= 64, "partial sums are for tiles of at most 64 tokens");
+  static_assert(!kPairs || (kTokenRows && kWeightTiles1 % 2 == 0 && kWeightTiles2 % 2 == 0),
+                "pairs need token rows and even numbers of weight tiles");
   static_assert(kInter % 64 == 0, "N must be a multiple of 64: a warpgroup's rows share one scale block");
   static_assert(kHidden % 16 == 0 && kHidden % 8 == 0, "K must be a multiple of 16 for 16-byte rows");
   static_assert(kSharedBytes <= 232448, "stages and tile exceed the 232448 bytes of shared memory of a block");
@@ -111,7 +116,7 @@ struct LayerArgs {
   int* pair_row;      // [M, top_k] row of a pair or -1
   int* expert_rows;   // [E] rows of each expert
   int* group_rows;    // [M / 128, E] when there are more than kSelfCountPairs pairs
-  u32* counters;      // zeroed by prepare: per token tile ready (1), quantised (2); per tile arrived
+  u32* counters;      // zeroed by prepare: per token tile ready (1), quantised (2); parts arrived
   float* partial;     // fp32 partial tiles, kSplit only
   u64* trace;         // [blocks, 16] nanoseconds, -DMOE_TRACE builds only
   int counter_words;

@@ -66,12 +66,8 @@ MOE_DEVICE void store_bf16(const Tile<C>& v, const Scratch<C>& scratch, const Pl
 
 // Tells phase 1 that one more gate/up tile of the token tile is in memory.
 MOE_DEVICE void publish(u32* counter, const Place& at) {
-  proxy_fence();  // the rows will be read by the copy engine
   sync_math();
-  if (at.thread == 0) {
-    __threadfence();  // cumulative over the barrier: all threads' rows
-    add_release(counter, 1);
-  }
+  if (at.thread == 0) add_release(counter, 1);  // releases what the barrier gathered
 }
 
 // Block FP8: activation, amax over the 128 columns of both warpgroups, E4M3.
@@ -130,7 +126,7 @@ MOE_DEVICE void finish_gate_up_block(const LayerArgs& args, const Segment& s, Ti
 // last gate/up tile of a token tile quantises its rows, a warp a row.
 template <class C>
 MOE_DEVICE void quantise_rows(const LayerArgs& args, const Segment& s, const Place& at) {
-  for (int r = at.group * 4 + at.warp; r < s.rows; r += 8) quantise_wide_row<C>(args, s.row + r, at.lane);
+  quantise_wide_rows<C>(args, s.row + at.group * 4 + at.warp, s.row + s.rows, 8, at.lane);
 }
 
 // bf16 activations in memory (bf16 scheme), or on their way to per-token FP8.
@@ -146,9 +142,7 @@ MOE_DEVICE void finish_gate_up_wide(const LayerArgs& args, const Segment& s, Til
   if constexpr (C::kChannelScales) {
     sync_math();
     if (at.thread == 0) {
-      __threadfence();
       *shared_flag = fetch_add_acq_rel(&args.counters[args.tile_capacity + s.token_tile], 1) == C::kWeightTiles1 - 1;
-      __threadfence();
     }
     sync_math();
     if (!*shared_flag) return;

@@ -13,11 +13,11 @@ HEAD = """// Written by gen_wgmma.py; do not edit.
 
 namespace moe {
 
-// Descriptor of a K-major tile with 128-byte rows: start address and the stride
-// between groups of 8 rows (1024 bytes) in units of 16 bytes, swizzle mode 1.
-MOE_DEVICE u64 wgmma_descriptor(u32 smem) {
-  return static_cast<u64>((smem & 0x3ffffu) >> 4) | (u64{1} << 16) | (u64{64} << 32) | (u64{1} << 62);
-}
+// Descriptor of a K-major tile with 128-byte rows: in the low word the start address
+// in units of 16 bytes, which is all that moves; in the high word, the same for all,
+// the stride between groups of 8 rows (64 units) and swizzle mode 1 (128 bytes).
+MOE_DEVICE u32 wgmma_descriptor(u32 smem) { return ((smem & 0x3ffffu) >> 4) | (1u << 16); }
+constexpr u32 kWgmmaDescriptorHigh = 64u | (1u << 30);
 MOE_DEVICE void wgmma_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 MOE_DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int kPending>
@@ -40,12 +40,13 @@ def body(n, k, types, tail):
     names = ", ".join("%%%d" % i for i in range(regs))
     lines = [
         '    asm volatile(',
-        '        "{\\n.reg .pred p;\\nsetp.ne.b32 p, %%%d, 0;\\n"' % (regs + 2),
+        '        "{\\n.reg .pred p;\\n.reg .b64 da, db;\\nsetp.ne.b32 p, %%%d, 0;\\n"' % (regs + 2),
+        '        "mov.b64 da, {%%%d, %%%d};\\nmov.b64 db, {%%%d, %%%d};\\n"' % (regs, regs + 3, regs + 1, regs + 3),
         '        "wgmma.mma_async.sync.aligned.m64n%dk%d.f32.%s "' % (n, k, types),
         '        "{%s}, "' % names,
-        '        "%%%d, %%%d, p, %s;\\n}\\n"' % (regs, regs + 1, tail),
+        '        "da, db, p, %s;\\n}\\n"' % tail,
         '        : %s' % ", ".join('"+f"(d[%d])' % i for i in range(regs)),
-        '        : "l"(a), "l"(b), "r"(accumulate));',
+        '        : "r"(a), "r"(b), "r"(accumulate), "r"(kWgmmaDescriptorHigh));',
     ]
     return "\n".join(lines)
 
@@ -53,10 +54,10 @@ def main():
     out = [HEAD]
     for n in WIDTHS:
         out.append("template <>\nstruct Wgmma<%d> {" % n)
-        out.append("  static MOE_DEVICE void e4m3(float (&d)[%d], u64 a, u64 b, int accumulate) {" % (n // 2))
+        out.append("  static MOE_DEVICE void e4m3(float (&d)[%d], u32 a, u32 b, int accumulate) {" % (n // 2))
         out.append(body(n, 32, "e4m3.e4m3", "1, 1"))
         out.append("  }")
-        out.append("  static MOE_DEVICE void bf16(float (&d)[%d], u64 a, u64 b, int accumulate) {" % (n // 2))
+        out.append("  static MOE_DEVICE void bf16(float (&d)[%d], u32 a, u32 b, int accumulate) {" % (n // 2))
         out.append(body(n, 16, "bf16.bf16", "1, 1, 0, 0"))
         out.append("  }\n};\n")
     out.append("}  // namespace moe\n")

@@ -55,57 +55,47 @@ MOE_DEVICE void prefetch(const LayerArgs& args, const Segment& s, const Place& a
   }
 }
 
-// A tile whose K steps were cut between blocks: leaves this block's part in
-// memory; true for the block that arrives last, whose registers then hold the sum
-// of all parts, added in block order.
+// A tile whose K steps were cut: leaves this block's part in memory; true for the
+// block that arrives last, whose registers then hold the sum of all parts in order.
 template <class C>
-MOE_DEVICE bool join_parts(const LayerArgs& args, const Schedule<C>& schedule, const Segment& s, Tile<C>& sum0,
-                           Tile<C>& sum1, const Place& at, int* shared_flag) {
+MOE_DEVICE bool join_parts(const LayerArgs& args, const Segment& s, Tile<C>& sum0, Tile<C>& sum1, const Place& at,
+                           int* shared_flag) {
   constexpr int kVectors = C::kTokenTile / 8;
-  float4* partial = reinterpret_cast<float4*>(args.partial);
-  auto slot = [&](int part, int which) {
-    return partial + static_cast<i64>((s.phase * gridDim.x + part) * 2 + which) * (2 * kVectors * kMathThreads) + at.thread;
-  };
-  float4* mine = slot(blockIdx.x, s.first ? 0 : 1);
+  float4* parts = reinterpret_cast<float4*>(args.partial) +
+                  static_cast<i64>(s.phase * kMaxSplitUnits + s.tile * s.parts) * (2 * kVectors * kMathThreads) + at.thread;
+  auto slot = [&](int part) { return parts + static_cast<i64>(part) * (2 * kVectors * kMathThreads); };
+  float4* mine = slot(s.part);
 #pragma unroll
   for (int j = 0; j < kVectors; ++j) {
     __stcg(mine + j * kMathThreads, make_float4(sum0[4 * j], sum0[4 * j + 1], sum0[4 * j + 2], sum0[4 * j + 3]));
     __stcg(mine + (kVectors + j) * kMathThreads,
            make_float4(sum1[4 * j], sum1[4 * j + 1], sum1[4 * j + 2], sum1[4 * j + 3]));
   }
-  const int n = Schedule<C>::steps(s.phase);
-  const int first_part = schedule.part_of(s.phase, s.tile * n), last_part = schedule.part_of(s.phase, s.tile * n + n - 1);
   sync_math();
   if (at.thread == 0) {
-    u32* arrived = args.counters + 3 * args.tile_capacity;
-    if (s.phase == 1) arrived += args.tile_capacity * C::kWeightTiles1;
-    __threadfence();  // with the barriers around: all threads' parts, both ways
-    *shared_flag = fetch_add_acq_rel(&arrived[s.tile], 1) == static_cast<u32>(last_part - first_part);
-    __threadfence();
+    u32* arrived = args.counters + 3 * args.tile_capacity + s.phase * kMaxSplitUnits;
+    *shared_flag = fetch_add_acq_rel(&arrived[s.tile], 1) == static_cast<u32>(s.parts - 1);
   }
   sync_math();
   if (!*shared_flag) return false;
 #pragma unroll
   for (int i = 0; i < C::kTokenTile / 2; ++i) sum0[i] = sum1[i] = 0.0f;
-  // Only the first part can be its block's second segment of the phase.
-  const int first_slot = schedule.part_begin(s.phase, first_part) >= s.tile * n ? 0 : 1;
   auto add = [&](Tile<C>& sum, const float4& v, int j) {
     sum[4 * j] += v.x, sum[4 * j + 1] += v.y, sum[4 * j + 2] += v.z, sum[4 * j + 3] += v.w;
   };
   constexpr int kAtOnce = C::kTokenTile <= 8 ? 8 : C::kTokenTile <= 16 ? 4 : C::kTokenTile <= 32 ? 2 : 1;
 #pragma unroll 1
-  for (int part = first_part; part <= last_part; part += kAtOnce) {
+  for (int part = 0; part < s.parts; part += kAtOnce) {
     float4 v[kAtOnce][2 * kVectors];
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
-      if (part + i > last_part) break;
-      const float4* theirs = slot(part + i, part + i == first_part ? first_slot : 0);
+      if (part + i >= s.parts) break;
 #pragma unroll
-      for (int j = 0; j < 2 * kVectors; ++j) v[i][j] = __ldcg(theirs + j * kMathThreads);
+      for (int j = 0; j < 2 * kVectors; ++j) v[i][j] = __ldcg(slot(part + i) + j * kMathThreads);
     }
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
-      if (part + i > last_part) break;
+      if (part + i >= s.parts) break;
 #pragma unroll
       for (int j = 0; j < kVectors; ++j) add(sum0, v[i][j], j), add(sum1, v[i][kVectors + j], j);
     }
@@ -140,7 +130,7 @@ MOE_DEVICE void finish_tile(const LayerArgs& args, const Segment& s, Tile<C>& su
 }
 
 template <class C>
-MOE_DEVICE void math_loop(const LayerArgs& args, Routing routing, u8* shared, int* shared_flag) {
+MOE_DEVICE void math_loop(const LayerArgs& args, u8* shared, int* shared_flag) {
   const int thread = threadIdx.x - kProducerThreads;
   const Place at{thread, thread / 128, (thread / 32) % 4, thread % 32};
   Ring<C> ring(smem_address(shared));
@@ -160,8 +150,7 @@ MOE_DEVICE void math_loop(const LayerArgs& args, Routing routing, u8* shared, in
     if (at.thread == 0) MOE_STAMP(args, s.phase == 0 ? 5 : 9);
     bool whole = true;
     if constexpr (C::kSplit)
-      if (s.last_step - s.step < Schedule<C>::steps(s.phase))
-        whole = join_parts<C>(args, Schedule<C>(routing), s, sum0, sum1, at, shared_flag);
+      if (s.parts > 1) whole = join_parts<C>(args, s, sum0, sum1, at, shared_flag);
     if (at.thread == 0) MOE_STAMP(args, s.phase == 0 ? 6 : 10);
     if (whole) finish_tile<C>(args, s, sum0, sum1, scratch, at, ahead, shared_flag);
     if (at.thread == 0) MOE_STAMP(args, s.phase == 0 ? 7 : 11);
@@ -197,7 +186,7 @@ MOE_DEVICE void math_loop_rows(const LayerArgs& args, u8* shared, int* group_fla
 
 // First row and first token tile of every expert, in shared memory.
 template <class C>
-MOE_DEVICE void make_routing(const LayerArgs& args, int* first_row, int* first_tile, int* counts) {
+MOE_DEVICE void make_routing(const LayerArgs& args, int* first_row, int* first_tile, int* first_odd, int* parts, int* counts) {
   const int thread = threadIdx.x;
   if (args.self_count) {
     for (int e = thread; e < C::kExperts; e += kLayerThreads) counts[e] = 0;
@@ -208,7 +197,14 @@ MOE_DEVICE void make_routing(const LayerArgs& args, int* first_row, int* first_t
     for (int e = thread; e < C::kExperts; e += kLayerThreads) counts[e] = __ldcg(&args.expert_rows[e]);
   }
   __syncthreads();
-  if (thread < 32) scan_experts(counts, C::kExperts, C::kTokenTile, first_row, first_tile, thread);
+  if (thread < 32) {
+    scan_experts(counts, C::kExperts, C::kTokenTile, first_row, first_tile, first_odd, thread);
+    __syncwarp();
+    if (C::kSplit && thread < 2) {
+      const int tiles = first_tile[C::kExperts] * (thread == 0 ? C::kWeightTiles1 : C::kWeightTiles2);
+      parts[thread] = choose_parts(tiles, thread == 0 ? C::kSteps1 : C::kSteps2, gridDim.x);
+    }
+  }
   __syncthreads();
 }
 
@@ -220,7 +216,9 @@ __global__ void __launch_bounds__(kLayerThreads, 1) layer_kernel(const __grid_co
   const u32 base = smem_address(shared);
   int* first_row = reinterpret_cast<int*>(shared + C::kTableOffset);
   int* first_tile = first_row + C::kExperts + 1;
-  int* shared_flag = first_tile + C::kExperts + 1;
+  int* first_odd = first_tile + C::kExperts + 1;
+  int* shared_flag = first_odd + C::kExperts + 1;  // two
+  int* parts = shared_flag + 2;                    // two
   int* counts = reinterpret_cast<int*>(shared + C::kEpilogueOffset);  // only until the tables are made
   const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
   dependents_launch();
@@ -241,8 +239,9 @@ __global__ void __launch_bounds__(kLayerThreads, 1) layer_kernel(const __grid_co
     }
     barrier_init_fence();
   }
-  make_routing<C>(args, first_row, first_tile, counts);
-  const Routing routing{first_row, first_tile};
+  make_routing<C>(args, first_row, first_tile, first_odd, parts, counts);
+  if constexpr (C::kPairs) cluster_sync();  // both blocks' barriers are ready
+  const Routing routing{first_row, first_tile, first_odd, parts};
 
   if (thread < kProducerThreads) {
     registers_lower<56>();
@@ -262,8 +261,9 @@ __global__ void __launch_bounds__(kLayerThreads, 1) layer_kernel(const __grid_co
     registers_raise<224>();
     dependency_wait();
     if constexpr (C::kTokenRows) math_loop_rows<C>(args, shared, shared_flag);
-    else math_loop<C>(args, routing, shared, shared_flag);
+    else math_loop<C>(args, shared, shared_flag);
   }
+  if constexpr (C::kPairs) cluster_sync();  // neither block leaves while the other may arrive here
 }
 
 }  // namespace moe

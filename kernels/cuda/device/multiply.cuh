@@ -32,7 +32,7 @@ MOE_DEVICE float2 shared_float2(u32 address) {
 // D = A B^T over the 128 bytes of K in a stage.
 template <class C>
 MOE_DEVICE void multiply_stage(Tile<C>& d, u32 weights, u32 tokens, int accumulate) {
-  const u64 a = wgmma_descriptor(weights), b = wgmma_descriptor(tokens);
+  const u32 a = wgmma_descriptor(weights), b = wgmma_descriptor(tokens);
 #pragma unroll
   for (int k = 0; k < 4; ++k) {  // 32 bytes of K an instruction
     if constexpr (C::kFp8) Wgmma<C::kTokenTile>::e4m3(d, a + 2 * k, b + 2 * k, k > 0 ? 1 : accumulate);
@@ -105,7 +105,7 @@ MOE_DEVICE void multiply_promoted(Ring<C>& ring, int steps, Tile<C>& sum0, Tile<
       promote<C>(sum1, part, w1, token_scales, lane);
     }
     __syncwarp();  // every lane has read the stage's scales
-    if (lane == 0) barrier_arrive(empty);
+    if (lane == 0) Ring<C>::release(empty);
     ring.advance();
   }
 }
@@ -114,27 +114,30 @@ MOE_DEVICE void multiply_promoted(Ring<C>& ring, int steps, Tile<C>& sum0, Tile<
 template <class C>
 MOE_DEVICE void multiply_plain(Ring<C>& ring, int steps, Tile<C>& sum0, Tile<C>& sum1, int group,
                                int lane) {
+  // Zeroed rather than first written by a product that ignores them: otherwise the
+  // registers count as in use from one tile to the next, epilogue included.
+#pragma unroll
+  for (int i = 0; i < C::kTokenTile / 2; ++i) sum0[i] = sum1[i] = 0.0f;
   u32 previous = 0;
 #pragma unroll 1
   for (int step = 0; step < steps; ++step) {
     barrier_wait(ring.full(), ring.parity);
     const u32 a0 = ring.weights(0) + group * 8192, a1 = ring.weights(1) + group * 8192, b = ring.tokens();
-    const int accumulate = step > 0;
     wgmma_pin(sum0);
     wgmma_pin(sum1);
     wgmma_begin();
-    multiply_stage<C>(sum0, a0, b, accumulate);
-    multiply_stage<C>(sum1, a1, b, accumulate);
+    multiply_stage<C>(sum0, a0, b, 1);
+    multiply_stage<C>(sum1, a1, b, 1);
     wgmma_commit();
     wgmma_wait<1>();
-    if (previous != 0 && lane == 0) barrier_arrive(previous);
+    if (previous != 0 && lane == 0) Ring<C>::release(previous);
     previous = ring.empty();
     ring.advance();
   }
   wgmma_wait<0>();
   wgmma_pin(sum0);
   wgmma_pin(sum1);
-  if (lane == 0) barrier_arrive(previous);
+  if (lane == 0) Ring<C>::release(previous);
 }
 
 }  // namespace moe

@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
   __syncthreads();
   prepare_counts<C>(args, first_pair, counts, before);
   __syncthreads();
-  if (warp == 0) scan_experts(counts, C::kExperts, 1, first_row, nullptr, lane);
+  if (warp == 0) scan_experts(counts, C::kExperts, 1, first_row, nullptr, nullptr, lane);
   __syncthreads();
   if (blockIdx.x == 0)
     for (int e = thread; e < C::kExperts; e += kPrepareThreads) args.expert_rows[e] = counts[e];

@@ -24,7 +24,12 @@ struct Ring {
   }
   // Arrivals that fill a stage: weight copy, token copy and, for block scales, a warp.
   static constexpr u32 kFullCount = 2 + (C::kBlockScales ? 32 : 0);
-  static constexpr u32 kEmptyCount = kMathThreads / 32;  // one a math warp
+  static constexpr u32 kEmptyCount = kMathThreads / 32 * (C::kPairs ? 2 : 1);  // one a math warp
+  // Called by one lane of each math warp; in a pair, the other block writes here too.
+  static MOE_DEVICE void release(u32 bar) {
+    barrier_arrive(bar);
+    if constexpr (C::kPairs) barrier_arrive_remote(bar, cluster_rank() ^ 1);
+  }
 };
 
 // Segments on their way to the math warps, so that these spend no registers on the
@@ -62,19 +67,25 @@ MOE_DEVICE void weight_producer(const LayerArgs& args, Routing routing, u32 shar
   Ring<C> ring(shared);
   Schedule<C> schedule(routing);
   Segment s;
-  const u64 once = policy_evict_first(), again = policy_evict_normal();
+  // Not even lines that other blocks read soon are lost by this, and the default
+  // policy streams a fifth slower.
+  const u64 policy = policy_evict_first();
   MOE_STAMP(args, 1);
   while (schedule.next(s)) {
     const TensorMap* map = s.phase == 0 ? &args.w13 : &args.w2;
     const int row0 = s.phase == 0 ? s.expert * 2 * C::kInter + s.weight_tile * 128
                                   : s.expert * C::kHidden + s.weight_tile * 256;
     const int row1 = row0 + (s.phase == 0 ? C::kInter : 128);
-    const u64 policy = s.sharers == 1 ? once : again;
     for (int step = s.step; step < s.last_step; ++step) {
       barrier_wait(ring.empty(), ring.parity ^ 1);
       barrier_arrive_expect(ring.full(), C::kWeightBytes);
-      tensor_load(ring.weights(0), map, ring.full(), step * C::kStep, row0, policy);
-      tensor_load(ring.weights(1), map, ring.full(), step * C::kStep, row1, policy);
+      if (C::kPairs && s.share_weights) {
+        const u32 rank = cluster_rank();
+        tensor_load_multicast(ring.weights(rank), map, ring.full(), step * C::kStep, rank == 0 ? row0 : row1, 3, policy);
+      } else {
+        tensor_load(ring.weights(0), map, ring.full(), step * C::kStep, row0, policy);
+        tensor_load(ring.weights(1), map, ring.full(), step * C::kStep, row1, policy);
+      }
       ring.advance();
     }
   }
@@ -93,7 +104,7 @@ MOE_DEVICE void token_producer(const LayerArgs& args, Routing routing, u32 share
   Ring<C> ring(shared);
   Schedule<C> schedule(routing);
   Segment s;
-  const u64 policy = policy_evict_last();
+  const u64 policy = C::kTokenRows ? policy_evict_normal() : policy_evict_last();
   MOE_STAMP(args, 2);
   proxy_fence();  // x_rows was written by ordinary stores
   while (schedule.next(s)) {
@@ -106,7 +117,15 @@ MOE_DEVICE void token_producer(const LayerArgs& args, Routing routing, u32 share
     for (int step = s.step; step < s.last_step; ++step) {
       barrier_wait(ring.empty(), ring.parity ^ 1);
       barrier_arrive_expect(ring.full(), C::kTokenBytes);
-      tensor_load(ring.tokens(), map, ring.full(), step * C::kStep, s.row, policy);
+      if constexpr (!C::kTokenRows) {
+        tensor_load(ring.tokens(), map, ring.full(), step * C::kStep, s.row, policy);
+      } else if (C::kPairs && !s.share_weights) {
+        const u32 rank = cluster_rank();
+        tensor_load_multicast(ring.tokens() + rank * 8192, map, ring.full(), step * C::kStep, s.row + rank * 64, 3, policy);
+      } else {
+        tensor_load(ring.tokens(), map, ring.full(), step * C::kStep, s.row, policy);
+        tensor_load(ring.tokens() + 8192, map, ring.full(), step * C::kStep, s.row + 64, policy);
+      }
       ring.advance();
     }
   }

@@ -43,6 +43,30 @@ MOE_DEVICE void tensor_load(u32 dst, const TensorMap* map, u32 bar, int inner, i
       " [%0], [%1, {%3, %4}], [%2], %5;" ::"r"(dst), "l"(map), "r"(bar), "r"(inner), "r"(row), "l"(policy)
       : "memory");
 }
+// The same box to the same offsets of every block of the cluster in `mask`, each
+// block's own barrier counting its bytes.
+MOE_DEVICE void tensor_load_multicast(u32 dst, const TensorMap* map, u32 bar, int inner, int row, u16 mask, u64 policy) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint"
+      " [%0], [%1, {%3, %4}], [%2], %5, %6;" ::"r"(dst), "l"(map), "r"(bar), "r"(inner), "r"(row), "h"(mask), "l"(policy)
+      : "memory");
+}
+MOE_DEVICE u32 cluster_rank() {
+  u32 rank;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+MOE_DEVICE void cluster_sync() {
+  asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+}
+// Arrives on the barrier at the same offset of another block of the cluster.
+MOE_DEVICE void barrier_arrive_remote(u32 bar, u32 rank) {
+  asm volatile(
+      "{\n.reg .b32 remote;\n"
+      "mapa.shared::cluster.u32 remote, %0, %1;\n"
+      "mbarrier.arrive.shared::cluster.b64 _, [remote];\n}\n" ::"r"(bar), "r"(rank)
+      : "memory");
+}
 MOE_DEVICE void tensor_prefetch(const TensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }

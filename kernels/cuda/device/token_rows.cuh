@@ -48,7 +48,7 @@ MOE_DEVICE void prefetch_rows(const LayerArgs& args, const Segment& s, const Pla
 
 template <class C>
 MOE_DEVICE void multiply_rows_stage(RowTile& d, u32 tokens, u32 weights, int accumulate) {
-  const u64 a = wgmma_descriptor(tokens), b = wgmma_descriptor(weights);
+  const u32 a = wgmma_descriptor(tokens), b = wgmma_descriptor(weights);
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
     if constexpr (C::kFp8) Wgmma<128>::e4m3(d, a + 2 * k, b + 2 * k, k > 0 ? 1 : accumulate);
@@ -105,10 +105,10 @@ MOE_DEVICE void multiply_rows_promoted(Ring<C>& ring, int steps, RowTile& sum0, 
       wgmma_wait<0>();
       wgmma_pin(part);
       __syncwarp();
-      if (at.lane == 0) barrier_arrive(ring.empty());
+      if (at.lane == 0) Ring<C>::release(ring.empty());
       promote_rows<C>(sum1, part, s10, s11);
     } else if (at.lane == 0) {
-      barrier_arrive(ring.empty());
+      Ring<C>::release(ring.empty());
     }
     ring.advance();
   }
@@ -116,6 +116,8 @@ MOE_DEVICE void multiply_rows_promoted(Ring<C>& ring, int steps, RowTile& sum0, 
 
 template <class C>
 MOE_DEVICE void multiply_rows_plain(Ring<C>& ring, int steps, RowTile& sum0, RowTile& sum1, const Place& at, bool busy) {
+#pragma unroll
+  for (int i = 0; i < 64; ++i) sum0[i] = sum1[i] = 0.0f;
   u32 previous = 0;
 #pragma unroll 1
   for (int step = 0; step < steps; ++step) {
@@ -125,19 +127,19 @@ MOE_DEVICE void multiply_rows_plain(Ring<C>& ring, int steps, RowTile& sum0, Row
       wgmma_pin(sum0);
       wgmma_pin(sum1);
       wgmma_begin();
-      multiply_rows_stage<C>(sum0, a, ring.weights(0), step > 0);
-      multiply_rows_stage<C>(sum1, a, ring.weights(1), step > 0);
+      multiply_rows_stage<C>(sum0, a, ring.weights(0), 1);
+      multiply_rows_stage<C>(sum1, a, ring.weights(1), 1);
       wgmma_commit();
       wgmma_wait<1>();
     }
-    if (previous != 0 && at.lane == 0) barrier_arrive(previous);
+    if (previous != 0 && at.lane == 0) Ring<C>::release(previous);
     previous = ring.empty();
     ring.advance();
   }
   wgmma_wait<0>();
   wgmma_pin(sum0);
   wgmma_pin(sum1);
-  if (at.lane == 0) barrier_arrive(previous);
+  if (at.lane == 0) Ring<C>::release(previous);
 }
 
 // A warp's 16 rows of one box as bf16: dst is (row 0 of the warp, column 0 of the
@@ -170,12 +172,8 @@ MOE_DEVICE void store_rows_bf16(const RowTile& v, u8* staging, const Place& at, 
 
 // One more gate/up tile of this warpgroup's 64 rows is in memory.
 MOE_DEVICE void publish_group(u32* counter, const Place& at) {
-  proxy_fence();
   sync_group(at.group);
-  if (at.thread % 128 == 0) {
-    __threadfence();
-    add_release(counter, 1);
-  }
+  if (at.thread % 128 == 0) add_release(counter, 1);  // releases what the barrier gathered
 }
 
 template <class C>
@@ -221,39 +219,51 @@ MOE_DEVICE void quantise_gate_up_rows(const LayerArgs& args, const Segment& s, R
   __syncwarp();
 }
 
-// Per-token FP8, after the last gate/up tile of the warpgroup's rows: a warp a row.
+// Per-token FP8, once all N columns of the rows are in memory: a warp takes rows
+// first, first + stride, ..., two at a time so that one's loads hide the other's.
 template <class C>
-MOE_DEVICE void quantise_wide_row(const LayerArgs& args, int row, int lane) {
+MOE_DEVICE void quantise_wide_rows(const LayerArgs& args, int first, int end, int stride, int lane) {
   constexpr int kVectors = ceil_div(C::kInter, 256);
-  const u16* src = args.h_wide + static_cast<i64>(row) * C::kInter;
-  uint4 v[kVectors];
-  float amax = 0.0f;
+  for (int row = first; row < end; row += 2 * stride) {
+    uint4 v[2][kVectors];
 #pragma unroll
-  for (int i = 0; i < kVectors; ++i) {
-    const int n = (i * 32 + lane) * 8;
-    v[i] = n < C::kInter ? __ldcg(reinterpret_cast<const uint4*>(src + n)) : make_uint4(0, 0, 0, 0);
-  }
+    for (int two = 0; two < 2; ++two) {
+      const int r = min(row + two * stride, end - 1);
 #pragma unroll
-  for (int i = 0; i < kVectors; ++i) {
-    const u32 w[4] = {v[i].x, v[i].y, v[i].z, v[i].w};
+      for (int i = 0; i < kVectors; ++i) {
+        const int n = (i * 32 + lane) * 8;
+        v[two][i] = n < C::kInter ? __ldcg(reinterpret_cast<const uint4*>(args.h_wide + static_cast<i64>(r) * C::kInter + n))
+                                  : make_uint4(0, 0, 0, 0);
+      }
+    }
 #pragma unroll
-    for (int e = 0; e < 4; ++e) amax = fmaxf(amax, fmaxf(finite_magnitude(bf16_low(w[e])), finite_magnitude(bf16_high(w[e]))));
-  }
+    for (int two = 0; two < 2; ++two) {
+      const int r = row + two * stride;
+      if (r >= end) break;
+      float amax = 0.0f;
 #pragma unroll
-  for (int d = 16; d > 0; d /= 2) amax = fmaxf(amax, __shfl_xor_sync(0xffffffffu, amax, d));
-  const float scale = token_scale(amax), reciprocal = __frcp_rn(scale);
-  if (lane == 0) args.h_scale[row] = scale;
+      for (int i = 0; i < kVectors; ++i) {
+        const u32 w[4] = {v[two][i].x, v[two][i].y, v[two][i].z, v[two][i].w};
 #pragma unroll
-  for (int i = 0; i < kVectors; ++i) {
-    const int n = (i * 32 + lane) * 8;
-    const u32 w[4] = {v[i].x, v[i].y, v[i].z, v[i].w};
-    u16 q[4];
+        for (int e = 0; e < 4; ++e) amax = fmaxf(amax, fmaxf(finite_magnitude(bf16_low(w[e])), finite_magnitude(bf16_high(w[e]))));
+      }
 #pragma unroll
-    for (int e = 0; e < 4; ++e)
-      q[e] = pack_e4m3(divide_by_scale(bf16_low(w[e]), scale, reciprocal), divide_by_scale(bf16_high(w[e]), scale, reciprocal));
-    if (n < C::kInter)
-      *reinterpret_cast<uint2*>(args.h_rows + static_cast<i64>(row) * C::kInter + n) =
-          make_uint2(q[0] | (static_cast<u32>(q[1]) << 16), q[2] | (static_cast<u32>(q[3]) << 16));
+      for (int d = 16; d > 0; d /= 2) amax = fmaxf(amax, __shfl_xor_sync(0xffffffffu, amax, d));
+      const float scale = token_scale(amax), reciprocal = __frcp_rn(scale);
+      if (lane == 0) args.h_scale[r] = scale;
+#pragma unroll
+      for (int i = 0; i < kVectors; ++i) {
+        const int n = (i * 32 + lane) * 8;
+        const u32 w[4] = {v[two][i].x, v[two][i].y, v[two][i].z, v[two][i].w};
+        u16 q[4];
+#pragma unroll
+        for (int e = 0; e < 4; ++e)
+          q[e] = pack_e4m3(divide_by_scale(bf16_low(w[e]), scale, reciprocal), divide_by_scale(bf16_high(w[e]), scale, reciprocal));
+        if (n < C::kInter)
+          *reinterpret_cast<uint2*>(args.h_rows + static_cast<i64>(r) * C::kInter + n) =
+              make_uint2(q[0] | (static_cast<u32>(q[1]) << 16), q[2] | (static_cast<u32>(q[3]) << 16));
+      }
+    }
   }
 }
 
@@ -274,13 +284,12 @@ MOE_DEVICE void finish_gate_up_rows(const LayerArgs& args, const Segment& s, Row
   if constexpr (C::kChannelScales) {
     sync_group(at.group);
     if (at.thread % 128 == 0) {
-      __threadfence();
       *group_flag = fetch_add_acq_rel(&args.counters[args.tile_capacity + 2 * s.token_tile + at.group], 1) == C::kWeightTiles1 - 1;
-      __threadfence();
     }
     sync_group(at.group);
     if (!*group_flag) return;
-    for (int r = at.warp; r < 64 && at.group * 64 + r < s.rows; r += 4) quantise_wide_row<C>(args, s.row + at.group * 64 + r, at.lane);
+    const int first = s.row + at.group * 64;
+    quantise_wide_rows<C>(args, first + at.warp, min(first + 64, s.row + s.rows), 4, at.lane);
   }
   publish_group(&args.counters[s.token_tile], at);
 }
