@@ -3,7 +3,7 @@
 // Rows of one expert are contiguous and in pair order, so the result does not
 // depend on timing.
 #pragma once
-#include "platform.h"
+#include "kernels/device/platform.h"
 
 namespace moe {
 

@@ -2,7 +2,7 @@
 // The CUDA side uses the converting instructions; the portable forms below
 // give the same bits and are what HIP's FNUZ variant will start from.
 #pragma once
-#include "platform.h"
+#include "kernels/device/platform.h"
 
 namespace moe {
 

@@ -1,6 +1,6 @@
 // Scale rules and activations, the parts of a scheme that are plain arithmetic.
 #pragma once
-#include "numeric.h"
+#include "kernels/device/numeric.h"
 
 namespace moe {
 

@@ -1,12 +1,10 @@
 // Last kernel of a layer: y[m] = sum over the token's local pairs, in choice
 // order, fp32 sum of the bf16 weighted pair outputs, then bf16.
 #pragma once
-#include "../../device/numeric.h"
-#include "config.cuh"
+#include "kernels/device/numeric.h"
+#include "kernels/cuda/device/config.cuh"
 
 namespace moe {
-
-constexpr int kCombineThreads = 256;
 
 template <class C>
 __global__ void __launch_bounds__(kCombineThreads) combine_kernel(const __grid_constant__ LayerArgs args) {

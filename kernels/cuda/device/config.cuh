@@ -1,7 +1,8 @@
 // What is fixed when a kernel is compiled: the layer's shape, its scheme and
 // the tile configuration; and the arguments that change from call to call.
 #pragma once
-#include "ptx.cuh"
+#include "kernels/cuda/device/layer_args.h"
+#include "kernels/cuda/device/ptx.cuh"
 
 namespace moe {
 
@@ -9,15 +10,6 @@ enum class Scheme { fp8_block, fp8_ptpc, bf16 };
 
 __host__ __device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
 __host__ __device__ constexpr int align_up(int a, int b) { return ceil_div(a, b) * b; }
-
-// Threads of the layer kernel: one warpgroup of producer warps, two that multiply.
-constexpr int kProducerThreads = 128;
-constexpr int kMathThreads = 256;
-constexpr int kLayerThreads = kProducerThreads + kMathThreads;
-constexpr int kPrepareThreads = 256;
-// Up to this many pairs every block counts all of topk_ids itself, so that the
-// weight stream can start before the prepare kernel has finished.
-constexpr int kSelfCountPairs = 4096;
 
 // kTokenTile: tokens in a tile, wgmma's N. Weights are wgmma's M: a tile has 256
 // weight rows, as two boxes of 128 (gate and up, or two halves of the down
@@ -92,39 +84,6 @@ struct LayerConfig {
   static_assert(!kWeightOnInput || kTopK == 1, "router weight on input needs top_k = 1");
   static_assert(!kPromote || kFp8, "promotion is for FP8");
   static_assert(!kBlockScales || kPromote, "block scales need fp32 sums every 128 of K");
-};
-
-struct LayerArgs {
-  TensorMap w13, w2, x_rows_map, h_rows_map;
-  // The caller's tensors.
-  const u16* x;              // [M, K] bf16
-  const int* topk_ids;       // [M, top_k]
-  const float* topk_weights; // [M, top_k]
-  const int* expert_map;     // global to local or -1; null when all are local
-  const float* w13_scale;    // block: [E, 2N/128, K/128]; ptpc: [E, 2N]
-  const float* w2_scale;     // block: [E, K/128, N/128]; ptpc: [E, K]
-  u16* y;                    // [M, K] bf16
-  // Workspace. A row is a local pair, grouped by expert; row_pitch >= rows + tile.
-  u8* x_rows;         // [row_pitch, K] quantised (or bf16) tokens
-  float* x_scale;     // block: [K/128, row_pitch]; ptpc: [row_pitch]
-  u8* h_rows;         // [row_pitch, N] activations, quantised or bf16
-  float* h_scale;     // block: [N/128, row_pitch]; ptpc: [row_pitch]
-  u16* h_wide;        // ptpc: [row_pitch, N] bf16 before quantisation
-  u16* pair_out;      // [row_pitch, K] bf16, weighted
-  float* row_weight;  // [row_pitch]
-  int* row_token;     // [row_pitch]
-  int* pair_row;      // [M, top_k] row of a pair or -1
-  int* expert_rows;   // [E] rows of each expert
-  int* group_rows;    // [M / 128, E] when there are more than kSelfCountPairs pairs
-  u32* counters;      // zeroed by prepare: per token tile ready (1), quantised (2); parts arrived
-  float* partial;     // fp32 partial tiles, kSplit only
-  u64* trace;         // [blocks, 16] nanoseconds, -DMOE_TRACE builds only
-  int counter_words;
-  int tile_capacity;  // token tiles that fit in the counters
-  int tokens;
-  int row_pitch;
-  int chunk_tokens;   // tokens for each prepare block
-  int self_count;     // 1: pairs <= kSelfCountPairs
 };
 
 }  // namespace moe

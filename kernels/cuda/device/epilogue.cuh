@@ -1,8 +1,8 @@
 // From accumulators to memory. Accumulators hold weight rows by tokens, so every
 // store goes through shared memory to become rows of tokens.
 #pragma once
-#include "../../device/rules.h"
-#include "token_rows.cuh"
+#include "kernels/device/rules.h"
+#include "kernels/cuda/device/token_rows.cuh"
 
 namespace moe {
 

@@ -1,8 +1,8 @@
 // The layer kernel: gate/up projection, activation, requantisation and down
 // projection of all experts in one persistent launch.
 #pragma once
-#include "../../device/align.h"
-#include "epilogue.cuh"
+#include "kernels/device/align.h"
+#include "kernels/cuda/device/epilogue.cuh"
 
 namespace moe {
 

@@ -1,8 +1,8 @@
 // The two math warpgroups' main loop: tiles of 128 weight rows (two blocks of 64)
 // by kTokenTile tokens each, from the ring into registers.
 #pragma once
-#include "producers.cuh"
-#include "wgmma.cuh"
+#include "kernels/cuda/device/producers.cuh"
+#include "kernels/cuda/device/wgmma.cuh"
 
 namespace moe {
 

@@ -1,15 +1,11 @@
 // First kernel of a layer: groups pairs by expert, quantises each token once and
 // writes it to every row it is routed to, and clears the layer kernel's counters.
 #pragma once
-#include "../../device/align.h"
-#include "../../device/rules.h"
-#include "config.cuh"
+#include "kernels/device/align.h"
+#include "kernels/device/rules.h"
+#include "kernels/cuda/device/config.cuh"
 
 namespace moe {
-
-// Tokens of a group: counted together for batches too large for every block to
-// count all pairs itself.
-constexpr int kGroupTokens = 128;
 
 template <class C>
 __global__ void __launch_bounds__(kPrepareThreads) count_kernel(const __grid_constant__ LayerArgs args) {

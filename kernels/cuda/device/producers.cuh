@@ -3,7 +3,7 @@
 // nothing but free stages, so it runs ahead into the next tile, the next expert
 // and the next phase while the others wait for their data to be made.
 #pragma once
-#include "schedule.cuh"
+#include "kernels/cuda/device/schedule.cuh"
 
 namespace moe {
 

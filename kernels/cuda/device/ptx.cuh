@@ -2,14 +2,9 @@
 // memory, the bulk tensor copy engine, asynchronous copies, programmatic
 // dependent launch, register reallocation, ordered global accesses.
 #pragma once
-#include "../../device/platform.h"
+#include "kernels/cuda/device/layer_args.h"
 
 namespace moe {
-
-// CUtensorMap without <cuda.h>, so that NVRTC needs no include path for it.
-struct alignas(64) TensorMap {
-  u8 bytes[128];
-};
 
 MOE_DEVICE u32 smem_address(const void* p) { return static_cast<u32>(__cvta_generic_to_shared(p)); }
 

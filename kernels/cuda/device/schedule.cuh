@@ -10,7 +10,7 @@
 //    two at a time, the blocks sharing the weights; a token tile left over meets two
 //    weight tiles at a time, the blocks sharing the tokens.
 #pragma once
-#include "config.cuh"
+#include "kernels/cuda/device/config.cuh"
 
 namespace moe {
 
@@ -32,9 +32,6 @@ struct Routing {
   const int* first_odd;  // experts before with an odd number of token tiles
   const int* parts;      // of a tile, in each phase
 };
-
-// Units a phase may have when its tiles are cut; bounds the partial sums' memory.
-constexpr int kMaxSplitUnits = 4 * 132;
 
 // Parts that finish soonest: rounds of units times steps a unit, a cut costing about
 // two steps' time for the exchange of partial sums.

@@ -4,8 +4,8 @@
 // row's maximum then live in one thread or one quad, and the epilogue needs no
 // barrier wider than a warp.
 #pragma once
-#include "../../device/rules.h"
-#include "multiply.cuh"
+#include "kernels/device/rules.h"
+#include "kernels/cuda/device/multiply.cuh"
 
 namespace moe {
 

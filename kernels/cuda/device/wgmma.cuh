@@ -3,7 +3,7 @@
 // shared memory, K-major, 128-byte swizzle. Lane l of warp w holds, for each
 // group j of 8 columns, D[16w + l/4 + 8i][8j + 2(l%4) + c] in d[4j + 2i + c].
 #pragma once
-#include "../../device/platform.h"
+#include "kernels/device/platform.h"
 
 namespace moe {
 

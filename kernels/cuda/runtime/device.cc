@@ -152,9 +152,12 @@ void Kernel::allow_shared_bytes(std::size_t bytes) const {
             function_, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(bytes)),
         "cuFuncSetAttribute(MAX_DYNAMIC_SHARED_SIZE_BYTES)");
 }
-void Kernel::launch(const Stream& stream, const LaunchShape& shape,
-                    std::span<void*> arguments) const {
-  std::array<CUlaunchAttribute, 2> attributes = {};
+namespace {
+
+using Attributes = std::array<CUlaunchAttribute, 2>;
+
+// `attributes` must outlive the configuration.
+CUlaunchConfig launch_config(const LaunchShape& shape, CUstream stream, Attributes& attributes) {
   unsigned count = 0;
   if (shape.overlaps_previous) {
     attributes[count].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
@@ -162,19 +165,35 @@ void Kernel::launch(const Stream& stream, const LaunchShape& shape,
   }
   if (shape.cluster > 1) {
     attributes[count].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-    attributes[count].value.clusterDim = {.x = shape.cluster, .y = 1, .z = 1};
-    ++count;
+    attributes[count++].value.clusterDim = {.x = shape.cluster, .y = 1, .z = 1};
   }
-  const CUlaunchConfig config = {.gridDimX = shape.grid[0],
-                                 .gridDimY = shape.grid[1],
-                                 .gridDimZ = shape.grid[2],
-                                 .blockDimX = shape.block,
-                                 .blockDimY = 1,
-                                 .blockDimZ = 1,
-                                 .sharedMemBytes = shape.shared_bytes,
-                                 .hStream = stream.get(),
-                                 .attrs = attributes.data(),
-                                 .numAttrs = count};
+  return {.gridDimX = shape.grid[0],
+          .gridDimY = shape.grid[1],
+          .gridDimZ = shape.grid[2],
+          .blockDimX = shape.block,
+          .blockDimY = 1,
+          .blockDimZ = 1,
+          .sharedMemBytes = shape.shared_bytes,
+          .hStream = stream,
+          .attrs = attributes.data(),
+          .numAttrs = count};
+}
+
+}  // namespace
+
+int Kernel::most_clusters(const LaunchShape& shape) const {
+  Attributes attributes = {};
+  const CUlaunchConfig config = launch_config(shape, nullptr, attributes);
+  int clusters = 0;
+  check(require_driver().occupancy_max_active_clusters(&clusters, function_, &config),
+        "cuOccupancyMaxActiveClusters");
+  return clusters;
+}
+
+void Kernel::launch(const Stream& stream, const LaunchShape& shape,
+                    std::span<void*> arguments) const {
+  Attributes attributes = {};
+  const CUlaunchConfig config = launch_config(shape, stream.get(), attributes);
   check(require_driver().launch_kernel_ex(&config, function_, arguments.data(), nullptr),
         "cuLaunchKernelEx");
 }

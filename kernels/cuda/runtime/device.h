@@ -173,6 +173,8 @@ class Kernel {
 
   // Raises the dynamic shared memory limit; throws where the device has less.
   void allow_shared_bytes(std::size_t bytes) const;
+  // Clusters of `shape` that the device can hold at once.
+  int most_clusters(const LaunchShape& shape) const;
   // `arguments`: pointers to each argument, in order, as cuLaunchKernel takes them.
   void launch(const Stream& stream, const LaunchShape& shape, std::span<void*> arguments) const;
 

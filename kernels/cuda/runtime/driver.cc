@@ -54,7 +54,7 @@ std::vector<std::string> bind(const SharedLibrary& library, Driver& d) {
   MOEGAUGE_BIND(func_set_attribute, cuFuncSetAttribute);
   MOEGAUGE_BIND(func_get_attribute, cuFuncGetAttribute);
   MOEGAUGE_BIND(launch_kernel_ex, cuLaunchKernelEx);
-  MOEGAUGE_BIND(occupancy_max_active_blocks, cuOccupancyMaxActiveBlocksPerMultiprocessor);
+  MOEGAUGE_BIND(occupancy_max_active_clusters, cuOccupancyMaxActiveClusters);
   MOEGAUGE_BIND(tensor_map_encode_tiled, cuTensorMapEncodeTiled);
   return missing;
 }

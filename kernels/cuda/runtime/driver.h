@@ -51,7 +51,7 @@ struct Driver {
   decltype(::cuFuncSetAttribute)* func_set_attribute;
   decltype(::cuFuncGetAttribute)* func_get_attribute;
   decltype(::cuLaunchKernelEx)* launch_kernel_ex;
-  decltype(::cuOccupancyMaxActiveBlocksPerMultiprocessor)* occupancy_max_active_blocks;
+  decltype(::cuOccupancyMaxActiveClusters)* occupancy_max_active_clusters;
   decltype(::cuTensorMapEncodeTiled)* tensor_map_encode_tiled;
 };
 

@@ -1,0 +1,34 @@
+// Unquantised bf16 weights and activations, fp32 accumulation.
+#include "kernels/cuda/schemes/cuda_scheme.h"
+
+namespace moegauge::cuda {
+namespace {
+
+bool serves(const SchemeTraits& traits, const Layer& layer) {
+  return layer.dtype == Dtype::bf16 && traits.weight.element == Element::activation_dtype &&
+         traits.activation.element == Element::activation_dtype;
+}
+
+Numerics numerics(const Layer&, bool) {
+  return {.gemm1_out = Precision::fp32,
+          .act_out = Precision::activation_dtype,
+          .pair_out = Precision::activation_dtype,
+          .accumulate = Accumulate::fp32};
+}
+
+}  // namespace
+
+const CudaScheme& bf16_scheme() {
+  static constexpr CudaScheme scheme = {.enumerator = "bf16",
+                                        .element_bytes = 2,
+                                        .least_capability = 90,
+                                        .serves = &serves,
+                                        .numerics = &numerics,
+                                        .may_promote = false,
+                                        .must_promote = false,
+                                        .block_scales = false,
+                                        .wide_activations = false};
+  return scheme;
+}
+
+}  // namespace moegauge::cuda
