@@ -135,6 +135,8 @@ class Backend {
   virtual Availability availability() const = 0;
   virtual Device device() const = 0;  // meaningful only if present
   virtual std::optional<Refusal> refuses(const Problem& problem) const = 0;
+  // Whether Launch::graph is served; where not, such a request runs eagerly and the record says so.
+  virtual bool serves_graphs() const { return false; }
   virtual Config default_config(const Problem& problem) const = 0;
   virtual std::optional<Refusal> refuses_config(const Problem& problem, const Config& config) const = 0;
   // Where shipped tuned files of this backend live, relative to the source or install root;

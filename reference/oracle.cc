@@ -10,9 +10,9 @@
 #include "reference/activation.h"
 #include "reference/base/thread_pool.h"
 #include "reference/dtype.h"
+#include "reference/expert_matrix.h"
 #include "reference/gemm/gemm.h"
 #include "reference/oracle_checks.h"
-#include "reference/schemes/matrix_storage.h"
 
 namespace moegauge {
 namespace {
@@ -20,8 +20,9 @@ namespace {
 // Fixed, so that the same sums are formed in the same order for any number of threads.
 constexpr std::int64_t kIntermediateBlock = 64;  // columns of h per task, 2 x 64 rows of w13
 constexpr std::int64_t kHiddenBlock = 128;       // columns of y per task, as many rows of w2
-// Experts held in canonical storage at a time; one at least.
+// Of experts held at a time, in canonical storage and with their rows of x.
 constexpr std::int64_t kBatchBytes = std::int64_t{1} << 29;
+constexpr std::int64_t kGatheredBytes = 2 * sizeof(double);  // per element of x
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -43,15 +44,9 @@ struct Run {
 
 struct ResidentExpert {
   Run run;
-  MatrixStorage weights;
+  ExpertMatrix weights;
   std::vector<float> bias;                        // empty without
   std::vector<double> emulated_x, unquantized_x;  // first GEMM only: this run's rows of x
-};
-
-// Rows [begin, end) of a matrix.
-struct Rows {
-  std::int64_t begin = 0, end = 0;
-  std::int64_t count() const { return end - begin; }
 };
 
 // A thread's own buffers, grown once.
@@ -66,9 +61,11 @@ struct Scratch {
 
 class Computation {
  public:
-  Computation(const Layer& layer, const Scheme& scheme, const Numerics& numerics,
-              const ExpertSource& experts, const LayerInputs& inputs, int threads)
-      : layer_(layer),
+  Computation(std::int64_t batch_bytes, const Layer& layer, const Scheme& scheme,
+              const Numerics& numerics, const ExpertSource& experts, const LayerInputs& inputs,
+              int threads)
+      : batch_bytes_(batch_bytes),
+        layer_(layer),
         scheme_(scheme),
         numerics_(numerics),
         experts_(experts),
@@ -111,10 +108,6 @@ class Computation {
   void first_gemm_block(const ResidentExpert& expert, std::int64_t block, Scratch& scratch);
   void activate_pairs(const ResidentExpert& expert, std::int64_t column, std::int64_t columns,
                       const Scratch& scratch);
-  double* load_emulated(const ResidentExpert& expert, std::span<const Rows> parts,
-                        Scratch& scratch) const;
-  double* load_original(const ResidentExpert& expert, std::span<const Rows> parts,
-                        Scratch& scratch) const;
   void second_gemm(std::span<const ResidentExpert> batch);
   void second_gemm_block(const ResidentExpert& expert, std::int64_t block, Scratch& scratch);
   void add_pairs(const ResidentExpert& expert, std::int64_t row, std::int64_t rows,
@@ -129,6 +122,7 @@ class Computation {
                                         : round_to(layer_.dtype, value);
   }
 
+  const std::int64_t batch_bytes_;
   const Layer& layer_;
   const Scheme& scheme_;
   const Numerics& numerics_;
@@ -204,15 +198,16 @@ void Computation::emulate(Role role, std::span<const float> in, std::int64_t col
 // fn(experts made resident), as many at a time as fit, in order.
 template <typename Fn>
 void Computation::for_each_batch(Role role, const Fn& fn) {
-  const std::int64_t bytes =
-      static_cast<std::int64_t>(scheme_.weight_bytes(weight_shape(layer_, role)).total());
-  const std::int64_t most =
-      std::max<std::int64_t>(1, kBatchBytes / std::max<std::int64_t>(1, bytes));
-  for (std::int64_t begin = 0; begin < std::ssize(runs_); begin += most) {
-    const std::int64_t count = std::min(most, std::ssize(runs_) - begin);
-    std::vector<std::optional<ResidentExpert>> loading(index(count));
-    pool_.parallel_for(count, [&](std::int64_t i) {
-      loading[index(i)] = make_resident(runs_[index(begin + i)], role);
+  const MatrixShape shape = weight_shape(layer_, role);
+  const auto weight_bytes = static_cast<std::int64_t>(scheme_.weight_bytes(shape).total());
+  for (std::int64_t begin = 0, end = 0; begin < std::ssize(runs_); begin = end) {
+    for (std::int64_t bytes = 0; end < std::ssize(runs_); ++end) {
+      bytes += weight_bytes + runs_[index(end)].rows() * k_ * kGatheredBytes;
+      if (end > begin && bytes > batch_bytes_) break;
+    }
+    std::vector<std::optional<ResidentExpert>> loading(index(end - begin));
+    pool_.parallel_for(end - begin, [&](std::int64_t i) {
+      loading[index(i)].emplace(make_resident(runs_[index(begin + i)], role));
     });
     std::vector<ResidentExpert> batch;
     batch.reserve(loading.size());
@@ -222,14 +217,15 @@ void Computation::for_each_batch(Role role, const Fn& fn) {
 }
 
 ResidentExpert Computation::make_resident(const Run& run, Role role) const {
-  ResidentExpert expert = {.run = run,
-                           .weights = MatrixStorage(scheme_, weight_shape(layer_, role)),
-                           .bias = {},
-                           .emulated_x = {},
-                           .unquantized_x = {}};
-  experts_.quantized(run.expert, expert.weights.view());
+  ResidentExpert expert = {
+      .run = run,
+      .weights = ExpertMatrix(scheme_, experts_, run.expert, weight_shape(layer_, role)),
+      .bias = {},
+      .emulated_x = {},
+      .unquantized_x = {}};
   if (layer_.expert_bias && (role == Role::w13 || layer_.adds_w2_bias)) {
     expert.bias = experts_.bias(run.expert, role);
+    check_bias(layer_, role, run.expert, expert.bias.size());
   }
   if (role == Role::w13) gather_x(expert);
   return expert;
@@ -255,39 +251,6 @@ void Computation::first_gemm(std::span<const ResidentExpert> batch) {
   });
 }
 
-// The parts one after the other as doubles, exact.
-double* Computation::load_emulated(const ResidentExpert& expert, std::span<const Rows> parts,
-                                   Scratch& scratch) const {
-  const ConstMatrix matrix = expert.weights.view();
-  std::int64_t rows = 0;
-  for (const Rows& part : parts) rows += part.count();
-  double* const out = Scratch::reserve(scratch.weights, rows * matrix.shape.cols);
-  double* next = out;
-  for (const Rows& part : parts) {
-    const std::span<double> span(next, index(part.count() * matrix.shape.cols));
-    scheme_.dequantize_weight(matrix, part.begin, part.end, span);
-    next += span.size();
-  }
-  return out;
-}
-
-double* Computation::load_original(const ResidentExpert& expert, std::span<const Rows> parts,
-                                   Scratch& scratch) const {
-  const MatrixShape shape = expert.weights.view().shape;
-  std::int64_t rows = 0;
-  for (const Rows& part : parts) rows += part.count();
-  scratch.original.resize(index(rows * shape.cols));
-  std::span<float> left(scratch.original);
-  for (const Rows& part : parts) {
-    const std::size_t size = index(part.count() * shape.cols);
-    experts_.original(expert.run.expert, shape, part.begin, part.end, left.first(size));
-    left = left.subspan(size);
-  }
-  double* const out = Scratch::reserve(scratch.weights, rows * shape.cols);
-  std::ranges::copy(scratch.original, out);
-  return out;
-}
-
 // Columns [64 block, ...) of h: their gate rows and their up rows of w13.
 void Computation::first_gemm_block(const ResidentExpert& expert, std::int64_t block,
                                    Scratch& scratch) {
@@ -301,9 +264,10 @@ void Computation::first_gemm_block(const ResidentExpert& expert, std::int64_t bl
   const View unquantized = {Scratch::reserve(scratch.unquantized, rows * width), rows, width,
                             width};
   gemm_.multiply({expert.emulated_x.data(), rows, k_, k_},
-                 {load_emulated(expert, parts, scratch), width, k_, k_}, emulated);
+                 {expert.weights.emulated(parts, scratch.weights), width, k_, k_}, emulated);
   gemm_.multiply({expert.unquantized_x.data(), rows, k_, k_},
-                 {load_original(expert, parts, scratch), width, k_, k_}, unquantized);
+                 {expert.weights.original(parts, scratch.original, scratch.weights), width, k_, k_},
+                 unquantized);
   activate_pairs(expert, begin, end - begin, scratch);
 }
 
@@ -357,11 +321,12 @@ void Computation::second_gemm_block(const ResidentExpert& expert, std::int64_t b
     gemm_.multiply({h.data() + first, rows, n_, n_}, {weights, width, n_, n_},
                    {Scratch::reserve(out, rows * width), rows, width, width});
   };
-  double* const emulated = load_emulated(expert, {&part, 1}, scratch);
+  double* const emulated = expert.weights.emulated({&part, 1}, scratch.weights);
   multiply(h_, emulated, scratch.emulated);
   std::transform(emulated, emulated + width * n_, emulated, [](double w) { return std::fabs(w); });
   multiply(h_magnitude_, emulated, scratch.magnitude);
-  multiply(unquantized_h_, load_original(expert, {&part, 1}, scratch), scratch.unquantized);
+  multiply(unquantized_h_, expert.weights.original({&part, 1}, scratch.original, scratch.weights),
+           scratch.unquantized);
   add_pairs(expert, begin, width, scratch);
 }
 
@@ -403,10 +368,16 @@ void Computation::finish() {
 
 }  // namespace
 
+Truth compute_truth_within(std::int64_t batch_bytes, const Layer& layer, const Scheme& scheme,
+                           const Numerics& numerics, const ExpertSource& experts,
+                           const LayerInputs& inputs, int threads) {
+  check_truth_inputs(layer, scheme, experts, inputs);
+  return Computation(batch_bytes, layer, scheme, numerics, experts, inputs, threads).run();
+}
+
 Truth compute_truth(const Layer& layer, const Scheme& scheme, const Numerics& numerics,
                     const ExpertSource& experts, const LayerInputs& inputs, int threads) {
-  check_truth_inputs(layer, scheme, experts, inputs);
-  return Computation(layer, scheme, numerics, experts, inputs, threads).run();
+  return compute_truth_within(kBatchBytes, layer, scheme, numerics, experts, inputs, threads);
 }
 
 }  // namespace moegauge

@@ -36,9 +36,9 @@ std::optional<std::string> illegal_sizes(const Layer& layer) {
   return std::nullopt;
 }
 
-void expect_count(const char* what, std::size_t is, std::int64_t should) {
+void expect_count(const std::string& what, std::size_t is, std::int64_t should) {
   if (static_cast<std::int64_t>(is) == should) return;
-  throw InputError("inputs", std::string(what) + " has " + std::to_string(is) + " elements",
+  throw InputError(what, "it has " + std::to_string(is) + " elements",
                    "the layer and its tokens need " + number(should));
 }
 
@@ -79,6 +79,11 @@ void check_truth_inputs(const Layer& layer, const Scheme& scheme, const ExpertSo
     throw InputError("activation scale of " + std::string(role == Role::w13 ? "w13" : "w2"),
                      std::to_string(scale) + " was given", scheme.name() + " needs a positive one");
   }
+}
+
+void check_bias(const Layer& layer, Role role, std::int64_t expert, std::size_t size) {
+  const std::string name = role == Role::w13 ? "w13_bias" : "w2_bias";
+  expect_count(name + " of expert " + number(expert), size, weight_shape(layer, role).rows);
 }
 
 }  // namespace moegauge

@@ -8,6 +8,7 @@
 #include "reference/base/input_error.h"
 #include "reference/error.h"
 #include "reference/gemm/gemm.h"
+#include "reference/oracle_checks.h"
 #include "reference/oracle_testing.h"
 
 namespace moegauge {
@@ -265,6 +266,28 @@ TEST(Oracle, GivesTheSameBitsForAnyNumberOfThreads) {
   }
 }
 
+TEST(Oracle, GivesTheSameBitsHoweverFewExpertsFitAtATime) {
+  Random random;
+  const Truth all = truth_of(random.layer, *random.scheme, random.experts, random.in);
+  // One expert; two or three of 60 kB and some rows each.
+  for (const std::int64_t bytes : {1, 200'000}) {
+    const Truth few = compute_truth_within(bytes, random.layer, *random.scheme, {}, random.experts,
+                                           random.in.view(), 2);
+    EXPECT_EQ(few.emulated, all.emulated);
+    EXPECT_EQ(few.unquantized, all.unquantized);
+    EXPECT_EQ(few.magnitude, all.magnitude);
+  }
+}
+
+TEST(Oracle, HoldsBlocksOfRowsAndNoExpertInFullPrecision) {
+  const Layer layer = layer_of(1, 1, 600, 700);
+  const auto scheme = make_scheme("bf16");
+  const auto experts = HeldExperts::random(layer, *scheme, 1);
+  truth_of(layer, *scheme, experts, HeldInputs::random(layer, 3, 2));
+  EXPECT_GT(experts.most_rows(), 0);
+  EXPECT_LE(experts.most_rows(), 128);
+}
+
 TEST(Oracle, AsksForTheExpertsThatTokensAreRoutedToAndNoOthers) {
   Random random;
   std::ranges::fill(random.in.ids, 5);
@@ -402,6 +425,21 @@ TEST(IllegalInputs, IncludeAMissingStaticScale) {
   const auto scheme = make_scheme("fp8_tensor_static");
   const Unscaled experts(layer, *scheme, {{1, 1}}, {{1}});
   const HeldInputs in = HeldInputs::random(layer, 1, 3);
+  EXPECT_THROW(truth_of(layer, *scheme, experts, in), InputError);
+}
+
+TEST(IllegalInputs, IncludeABiasOfTheWrongLength) {
+  class Short final : public HeldExperts {
+   public:
+    using HeldExperts::HeldExperts;
+    std::vector<float> bias(std::int64_t, Role) const override { return {1}; }
+  };
+  Layer layer = layer_of(1, 1, 1, 1);
+  layer.expert_bias = true;
+  const auto scheme = make_scheme("bf16");
+  const Short experts(layer, *scheme, {{1, 1}}, {{1}});
+  HeldInputs in = HeldInputs::random(layer, 1, 3);
+  in.ids = {0};
   EXPECT_THROW(truth_of(layer, *scheme, experts, in), InputError);
 }
 

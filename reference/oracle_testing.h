@@ -45,7 +45,7 @@ class HeldExperts : public ExpertSource {
   }
   void original(std::int64_t expert, const MatrixShape& shape, std::int64_t begin, std::int64_t end,
                 std::span<float> out) const override {
-    note(expert);
+    note(expert, end - begin);
     const auto& w = weights(expert, shape.role);
     std::copy(w.begin() + begin * shape.cols, w.begin() + end * shape.cols, out.begin());
   }
@@ -56,11 +56,14 @@ class HeldExperts : public ExpertSource {
   float activation_scale(Role role) const override { return role == Role::w13 ? 0.01f : 0.03f; }
 
   std::set<std::int64_t> asked() const { return asked_; }
+  // Most rows asked for in full precision at a time.
+  std::int64_t most_rows() const { return most_rows_; }
 
  private:
-  void note(std::int64_t expert) const {
+  void note(std::int64_t expert, std::int64_t rows = 0) const {
     const std::scoped_lock lock(mutex_);
     asked_.insert(expert);
+    most_rows_ = std::max(most_rows_, rows);
   }
 
   Layer layer_;
@@ -68,6 +71,7 @@ class HeldExperts : public ExpertSource {
   std::vector<std::vector<float>> w13_, w2_;
   mutable std::mutex mutex_;
   mutable std::set<std::int64_t> asked_;
+  mutable std::int64_t most_rows_ = 0;
 };
 
 struct HeldInputs {

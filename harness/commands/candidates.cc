@@ -26,10 +26,14 @@ Candidate candidate_for(const Problem& problem, const Backend& backend, bool non
 
 std::string_view to_string(Standing standing) {
   switch (standing) {
-    case Standing::chosen: return "chosen";
-    case Standing::would_also_serve: return "would also serve";
-    case Standing::refuses: return "refuses";
-    case Standing::absent: return "absent";
+    case Standing::chosen:
+      return "chosen";
+    case Standing::would_also_serve:
+      return "would also serve";
+    case Standing::refuses:
+      return "refuses";
+    case Standing::absent:
+      return "absent";
   }
   throw std::logic_error("standing out of range");
 }

@@ -58,7 +58,8 @@ class FakeBackend : public Backend {
 
 const FakeBackend serving("serving", true, std::nullopt);
 const FakeBackend also_serving("also-serving", true, std::nullopt);
-const FakeBackend refusing("refusing", true, "N = 768 is no multiple of 512; 512 and 1024 are served");
+const FakeBackend refusing("refusing", true,
+                           "N = 768 is no multiple of 512; 512 and 1024 are served");
 const FakeBackend absent("absent", false, std::nullopt);
 
 class CommandLine : public testing::Test {
@@ -82,8 +83,8 @@ class CommandLine : public testing::Test {
     std::vector<const char*> argv;
     for (const std::string& word : words) argv.push_back(word.c_str());
     std::ostringstream out, err;
-    const int code = run_command_line(static_cast<int>(argv.size()), argv.data(),
-                                      {out, err, backends_});
+    const int code =
+        run_command_line(static_cast<int>(argv.size()), argv.data(), {out, err, backends_});
     out_ = out.str();
     err_ = err.str();
     return code;
@@ -123,7 +124,9 @@ TEST_F(CommandLine, GateWithoutABaselineFileExitsWith4) {
   EXPECT_THAT(err_, HasSubstr("missing.json: no such baseline, so no verdict; record one with"));
 }
 
-TEST_F(CommandLine, GateWithoutAResultFileExitsWith2) { EXPECT_EQ(gate("missing.json", "r.json"), 2); }
+TEST_F(CommandLine, GateWithoutAResultFileExitsWith2) {
+  EXPECT_EQ(gate("missing.json", "r.json"), 2);
+}
 
 TEST_F(CommandLine, GateOnABaselineThatIsNoJsonExitsWith2) {
   std::ofstream(path("broken.json")) << "latency: fast\n";
@@ -211,21 +214,23 @@ TEST_F(CommandLine, ListOfNothingExitsWith4AndOfAnUnknownKindWith2) {
 TEST_F(CommandLine, ExplainShowsEveryBackendInOrder) {
   backends_ = {&absent, &refusing, &serving, &also_serving};
   EXPECT_EQ(run({"explain", "qwen3-30b-a3b", "--scheme", "bf16", "--tokens", "16"}), 0);
-  EXPECT_EQ(out_,
-            "E=128 (128 local) top_k=8 K=2048 N=768 scheme=bf16 M=16\n\n"
-            "absent        absent            no driver; install the driver\n"
-            "refusing      refuses           shape: N = 768 is no multiple of 512; 512 and 1024 are "
-            "served\n"
-            "serving       chosen            fake silicon\n"
-            "also-serving  would also serve  fake silicon\n\n"
-            "serving: default config only: it has no tuned files\n");
+  EXPECT_EQ(
+      out_,
+      "E=128 (128 local) top_k=8 K=2048 N=768 scheme=bf16 M=16\n\n"
+      "absent        absent            no driver; install the driver\n"
+      "refusing      refuses           shape: N = 768 is no multiple of 512; 512 and 1024 are "
+      "served\n"
+      "serving       chosen            fake silicon\n"
+      "also-serving  would also serve  fake silicon\n\n"
+      "serving: default config only: it has no tuned files\n");
 }
 
 TEST_F(CommandLine, ExplainExitsWith4WhereNobodyServesAndSaysWhatWouldHaveToChange) {
   backends_ = {&absent, &refusing};
   EXPECT_EQ(run({"explain", "qwen3-30b-a3b", "--scheme", "bf16"}), 4);
-  EXPECT_THAT(out_, HasSubstr("nobody serves this layer\n  absent would need: install the driver\n  "
-                              "refusing would need: N = 768 is no multiple"));
+  EXPECT_THAT(out_,
+              HasSubstr("nobody serves this layer\n  absent would need: install the driver\n  "
+                        "refusing would need: N = 768 is no multiple"));
 }
 
 TEST_F(CommandLine, ExplainOfAnUnknownModelOrSchemeExitsWith2) {
@@ -236,8 +241,9 @@ TEST_F(CommandLine, ExplainOfAnUnknownModelOrSchemeExitsWith2) {
 TEST_F(CommandLine, DoctorExitsWith0WhereABackendIsPresent) {
   backends_ = {&serving, &absent};
   EXPECT_EQ(run({"doctor"}), 0);
-  EXPECT_THAT(out_, AllOf(HasSubstr("backend serving: present, fake silicon\n  device key: Fake/f1/2"),
-                          HasSubstr("backend absent: absent, no driver\n  to get it: install the driver")));
+  EXPECT_THAT(
+      out_, AllOf(HasSubstr("backend serving: present, fake silicon\n  device key: Fake/f1/2"),
+                  HasSubstr("backend absent: absent, no driver\n  to get it: install the driver")));
 }
 
 TEST_F(CommandLine, DoctorMeasuresCeilingsOnRequest) {

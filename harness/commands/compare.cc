@@ -34,7 +34,8 @@ void declare_options(CLI::App& app, CompareOptions& o) {
   app.add_option("--markdown", o.markdown, "Also write the tables as Markdown to this file");
   app.add_flag("--json", o.json, "Print JSON instead of text");
   app.footer(
-      "Ratios are B / A: below 1, B is faster. `faster` and `slower`: the whole interval lies on one "
+      "Ratios are B / A: below 1, B is faster. `faster` and `slower`: the whole interval lies on "
+      "one "
       "side of 1;\n`same`: it lies within the margin about 1; `inconclusive`: it can be either. "
       "Rivals measured in turn\nwithin one file are shown below. Nothing here fails; that is "
       "`moegauge gate`. Exit codes: 0; 2 bad input;\n4 no case could be compared.");

@@ -31,10 +31,12 @@ struct DoctorOptions {
 void declare_options(CLI::App& app, DoctorOptions& o) {
   app.add_flag("--measure", o.measure,
                "Also measure each backend's ceilings: memory reads and, per scheme, dot products");
-  app.add_option("--model", o.model, "Model whose layer they are measured for [that of suites/quick.json]");
+  app.add_option("--model", o.model,
+                 "Model whose layer they are measured for [that of suites/quick.json]");
   app.add_flag("--json", o.json, "Print JSON instead of text");
   app.footer(
-      "Shows what this machine offers, which backends are there, how to get the others, and what would "
+      "Shows what this machine offers, which backends are there, how to get the others, and what "
+      "would "
       "make\nmeasurements noisy, with what to do about it. Exit codes: 0 a backend is there; 2 bad "
       "input; 4 none is.");
 }
@@ -120,8 +122,8 @@ Json backends_json(const DoctorOptions& o, const Environment& environment) {
       row["device"] = device_key(device);
       row["last_level_cache_bytes"] = device.last_level_cache_bytes;
       if (o.measure) {
-        row["ceilings"] = ceilings_json(
-            *backend, o.model.empty() ? model_of_quick_suite(root) : o.model, root);
+        row["ceilings"] =
+            ceilings_json(*backend, o.model.empty() ? model_of_quick_suite(root) : o.model, root);
       }
     }
     list.push_back(std::move(row));

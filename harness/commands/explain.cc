@@ -30,7 +30,8 @@ struct ExplainOptions {
 
 void declare_options(CLI::App& app, ExplainOptions& o) {
   constexpr auto most = std::numeric_limits<std::int32_t>::max();
-  app.add_option("MODEL", o.asked.model, "Name of a model, or the path of a config.json")->required();
+  app.add_option("MODEL", o.asked.model, "Name of a model, or the path of a config.json")
+      ->required();
   app.add_option("--scheme", o.asked.scheme, "Number formats, as moegauge list schemes names them")
       ->required();
   app.add_option("--tp", o.asked.tp, "Tensor-parallel ranks [1]")->check(CLI::Range(1, most));
@@ -38,8 +39,10 @@ void declare_options(CLI::App& app, ExplainOptions& o) {
   app.add_option("--tokens", o.asked.tokens, "Batch size [1]")->check(CLI::Range(0, most));
   app.add_flag("--json", o.json, "Print JSON instead of text");
   app.footer(
-      "Shows every backend in the order in which `auto` tries them: chosen, would also serve, refuses "
-      "(with the\nreason) or absent (with how to get it), and which tuned config the chosen one would "
+      "Shows every backend in the order in which `auto` tries them: chosen, would also serve, "
+      "refuses "
+      "(with the\nreason) or absent (with how to get it), and which tuned config the chosen one "
+      "would "
       "use. Exit codes:\n0 a backend serves it; 2 bad input; 4 none does.");
 }
 
@@ -106,9 +109,11 @@ int explain(const ExplainOptions& o, const Environment& environment) {
   const auto chosen = std::ranges::find(candidates, Standing::chosen, &Candidate::standing);
   const bool served = chosen != candidates.end();
   const std::string configs =
-      served ? config_line(problem, *environment.backends[static_cast<std::size_t>(
-                                        chosen - candidates.begin())], root)
-             : "";
+      served
+          ? config_line(
+                problem,
+                *environment.backends[static_cast<std::size_t>(chosen - candidates.begin())], root)
+          : "";
   if (o.json) {
     environment.out << strict_json({{"layer", layer_line(problem)},
                                     {"served", served},

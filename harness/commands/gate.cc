@@ -39,16 +39,20 @@ void declare_options(CLI::App& app, GateOptions& o) {
   app.add_option("--baseline", o.baseline, "Result file to judge it against")->required();
   app.add_option("--policy", o.policy, "Name of a shipped policy, or a policy file [default]");
   app.add_option("--filter", o.filter, "Only cases whose id matches this glob, on both sides");
-  app.add_option("--explain", o.explain, "Print every number behind the cases that match this glob");
+  app.add_option("--explain", o.explain,
+                 "Print every number behind the cases that match this glob");
   app.add_option("--markdown", o.markdown, "Also write a report for a pull request to this file");
   app.add_option("--junit", o.junit, "Also write JUnit XML to this file");
   app.add_flag("--github", o.github,
                "Print GitHub annotations, and add the report to the job's step summary");
   app.add_flag("--json", o.json, "Print JSON instead of text");
   app.footer(
-      "A case fails when its latency is surely more than the policy's limit above the baseline, when "
-      "an error\nexceeds its limit or grew, or when it was ok and no longer is. Exit codes: 0 pass; 1 "
-      "a case failed;\n2 bad input; 4 no verdict: no baseline file, nothing matched, a case without "
+      "A case fails when its latency is surely more than the policy's limit above the baseline, "
+      "when "
+      "an error\nexceeds its limit or grew, or when it was ok and no longer is. Exit codes: 0 "
+      "pass; 1 "
+      "a case failed;\n2 bad input; 4 no verdict: no baseline file, nothing matched, a case "
+      "without "
       "counterpart or of another\ndevice, or inconclusive under a strict policy.\n\n"
       "  moegauge run suites/quick.json --out base.json\n"
       "  (change a kernel, build)\n"
@@ -77,7 +81,8 @@ void print_github(const Judgement& judgement, const ReportTitle& title,
   if (summary == nullptr) return;
   std::ofstream file(summary, std::ios::app);  // other steps write to it too
   file << markdown_report(judgement, title);
-  if (!file.flush()) environment.err << "moegauge: cannot write the step summary " << summary << '\n';
+  if (!file.flush())
+    environment.err << "moegauge: cannot write the step summary " << summary << '\n';
 }
 
 bool print_explanations(const Judgement& judgement, const std::string& glob, std::ostream& out) {

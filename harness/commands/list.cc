@@ -54,8 +54,8 @@ Rows list_schemes(const Environment&, const fs::path&) {
   Rows rows;
   for (const std::string_view name : scheme_names()) {
     const auto scheme = make_scheme(name);
-    const ErrorLimits limits = scheme->error_limits(
-        scheme->traits().only.value_or(Dtype::bf16), /*reduced_accumulation=*/false);
+    const ErrorLimits limits = scheme->error_limits(scheme->traits().only.value_or(Dtype::bf16),
+                                                    /*reduced_accumulation=*/false);
     rows.push_back({{"name", name},
                     {"options", scheme_options(name)},
                     {"config_dtype", scheme->config_dtype()},
@@ -134,7 +134,9 @@ constexpr std::array kinds = {
     Kind{"suites", list_suites},     Kind{"configs", list_configs}, Kind{"policies", list_policies},
 };
 
-std::string cell(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+std::string cell(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
 
 std::string table_of(const Rows& rows) {
   std::vector<Align> columns;
@@ -177,7 +179,8 @@ Action add_list(CLI::App& subcommand) {
   auto options = std::make_shared<ListOptions>();
   std::vector<std::string> names;
   for (const Kind& kind : kinds) names.emplace_back(kind.name);
-  subcommand.add_option("KIND", options->kind, "backends, schemes, models, suites, configs or policies")
+  subcommand
+      .add_option("KIND", options->kind, "backends, schemes, models, suites, configs or policies")
       ->required()
       ->check(CLI::IsMember(names));
   subcommand.add_flag("--json", options->json, "Print a JSON array instead of a table");

@@ -38,10 +38,9 @@ std::optional<double> number(const std::string& text) {
 
 // Flags as Linux spells them, from portable to specialised.
 constexpr std::array instruction_sets_of_interest = {
-    "avx2",        "fma",         "f16c",        "avx512f",  "avx512bw", "avx512vl",
-    "avx512_vnni", "avx512_vbmi", "avx512_bf16", "avx512_fp16", "avx_vnni",
-    "amx_tile",    "amx_int8",    "amx_bf16",    "asimd",    "bf16",     "i8mm",
-    "sve",         "sve2",        "sme"};
+    "avx2",       "fma",         "f16c",        "avx512f",  "avx512bw", "avx512vl", "avx512_vnni",
+    "avx512vbmi", "avx512_bf16", "avx512_fp16", "avx_vnni", "amx_tile", "amx_int8", "amx_bf16",
+    "asimd",      "bf16",        "i8mm",        "sve",      "sve2",     "sme"};
 
 void read_cpuinfo(const fs::path& root, MachineFacts& facts) {
   std::ifstream stream(root / "proc/cpuinfo");
@@ -190,8 +189,9 @@ std::vector<std::string> noise_warnings(const MachineFacts& facts) {
         "between runs and repeat what is close to a limit");
   }
   if (facts.memory_bytes > 0 && facts.available_bytes < facts.memory_bytes / 10) {
-    warnings.push_back("less than a tenth of the memory is available: weights may be swapped; free "
-                       "some");
+    warnings.push_back(
+        "less than a tenth of the memory is available: weights may be swapped; free "
+        "some");
   }
   if (facts.transparent_huge_pages == "never") {
     warnings.push_back(

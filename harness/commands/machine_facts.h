@@ -20,8 +20,8 @@ struct CpuCache {
 struct MachineFacts {
   std::string cpu_model = {};
   int logical_cpus = 0;
-  int usable_cpus = 0;            // by this process's affinity
-  std::optional<double> quota = {};   // CPUs that the control group may use
+  int usable_cpus = 0;                             // by this process's affinity
+  std::optional<double> quota = {};                // CPUs that the control group may use
   std::vector<std::string> instruction_sets = {};  // of those that kernels care about
   std::vector<CpuCache> caches = {};
   std::int64_t memory_bytes = 0, available_bytes = 0;

@@ -39,7 +39,8 @@ TEST(MachineFacts, AreReadFromProcAndSys) {
       .with("proc/cpuinfo",
             "processor\t: 0\nmodel name\t: Some CPU @ 2.60GHz\nflags\t\t: fpu avx2 avx512_vnni\n\n"
             "processor\t: 1\nmodel name\t: Some CPU @ 2.60GHz\nflags\t\t: fpu avx2 avx512_vnni\n")
-      .with("proc/meminfo", "MemTotal:       24000000 kB\nMemFree: 1 kB\nMemAvailable:   20000000 kB\n")
+      .with("proc/meminfo",
+            "MemTotal:       24000000 kB\nMemFree: 1 kB\nMemAvailable:   20000000 kB\n")
       .with("proc/loadavg", "0.25 0.10 0.05 1/100 12345\n")
       .with("sys/devices/system/cpu/cpu0/cache/index0/level", "1\n")
       .with("sys/devices/system/cpu/cpu0/cache/index0/type", "Data\n")
@@ -79,17 +80,25 @@ TEST(MachineFacts, TellAnUnlimitedControlGroupFromALimitedOne) {
 }
 
 TEST(MachineFacts, ReadTurboFromEitherDriver) {
-  EXPECT_TRUE(*FakeMachine().with("sys/devices/system/cpu/intel_pstate/no_turbo", "0").facts().turbo);
+  EXPECT_TRUE(
+      *FakeMachine().with("sys/devices/system/cpu/intel_pstate/no_turbo", "0").facts().turbo);
   EXPECT_FALSE(*FakeMachine().with("sys/devices/system/cpu/cpufreq/boost", "0").facts().turbo);
 }
 
 MachineFacts quiet_machine() {
-  return {.logical_cpus = 8, .memory_bytes = 100, .available_bytes = 90,
-          .governor = "performance", .turbo = false, .smt = false,
-          .transparent_huge_pages = "madvise", .load = 0.1};
+  return {.logical_cpus = 8,
+          .memory_bytes = 100,
+          .available_bytes = 90,
+          .governor = "performance",
+          .turbo = false,
+          .smt = false,
+          .transparent_huge_pages = "madvise",
+          .load = 0.1};
 }
 
-TEST(NoiseWarnings, HasNoneForAQuietMachine) { EXPECT_THAT(noise_warnings(quiet_machine()), IsEmpty()); }
+TEST(NoiseWarnings, HasNoneForAQuietMachine) {
+  EXPECT_THAT(noise_warnings(quiet_machine()), IsEmpty());
+}
 
 TEST(NoiseWarnings, SayWhatToDoAboutEachSource) {
   MachineFacts facts = quiet_machine();
@@ -101,12 +110,13 @@ TEST(NoiseWarnings, SayWhatToDoAboutEachSource) {
   facts.virtual_machine = true;
   facts.available_bytes = 9;
   facts.transparent_huge_pages = "never";
-  EXPECT_THAT(noise_warnings(facts),
-              ElementsAre("the load average is 3.2 on 8 CPUs: other work is running; stop it or wait",
-                          HasSubstr("cpupower frequency-set -g performance"), HasSubstr("turbo is on"),
-                          HasSubstr("taskset"), HasSubstr("allows 1.5 of 8 CPUs"),
-                          HasSubstr("a virtual machine"), HasSubstr("less than a tenth"),
-                          HasSubstr("huge pages are off")));
+  EXPECT_THAT(
+      noise_warnings(facts),
+      ElementsAre("the load average is 3.2 on 8 CPUs: other work is running; stop it or wait",
+                  HasSubstr("cpupower frequency-set -g performance"), HasSubstr("turbo is on"),
+                  HasSubstr("taskset"), HasSubstr("allows 1.5 of 8 CPUs"),
+                  HasSubstr("a virtual machine"), HasSubstr("less than a tenth"),
+                  HasSubstr("huge pages are off")));
 }
 
 }  // namespace

@@ -9,7 +9,8 @@
 
 namespace moegauge {
 
-// The result; where the file was cut, what is whole of it and a warning on `err`. Throws InputError.
+// The result; where the file was cut, what is whole of it and a warning on `err`. Throws
+// InputError.
 Result load_for_judging(const std::string& file, const Environment& environment);
 
 // Pretty-printed; bytes that are no UTF-8 become U+FFFD.

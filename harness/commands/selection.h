@@ -16,12 +16,12 @@
 namespace moegauge {
 
 struct SelectionOptions {
-  std::vector<std::string> backends;  // empty: as the suite says
-  std::string device;                 // "cpu" or "cpu:0": that backend, that device
-  std::string tokens;                 // list as parse_token_list reads it
-  std::string filter;                 // glob on case ids
-  std::string iterate;                // the id of one case
-  std::string shard;                  // "I/N", 1-based
+  std::vector<std::string> backends = {};  // empty: as the suite says
+  std::string device = {};                 // "cpu" or "cpu:0": that backend, that device
+  std::string tokens = {};                 // list as parse_token_list reads it
+  std::string filter = {};                 // glob on case ids
+  std::string iterate = {};                // the id of one case
+  std::string shard = {};                  // "I/N", 1-based
 };
 
 // Throws InputError for what cannot be meant (an unknown backend, a shard beyond N, an id that is no

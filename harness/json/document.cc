@@ -1,18 +1,13 @@
 #include "harness/json/document.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 #include <vector>
 
 #include "harness/json/cursor.h"
 #include "harness/json/nearest.h"
+#include "harness/json/text_file.h"
 #include "reference/base/input_error.h"
 
 namespace moegauge {
@@ -46,8 +41,6 @@ struct CountingIterator {
   bool operator==(const CountingIterator& other) const { return at == other.at; }
   bool operator!=(const CountingIterator& other) const { return at != other.at; }
 };
-
-constexpr const char* readable = "give the path of a readable file";
 
 struct Place {
   std::size_t line = 1, column = 1;  // column in code points
@@ -322,33 +315,6 @@ CutJson parse_cut_json(std::string_view text, const std::string& where) {
   }
   cut.root = std::make_shared<Json>(std::move(builder.root));
   return cut;
-}
-
-std::string read_text(int fd, const std::filesystem::path& file) {
-  std::string text;
-  char buffer[1 << 16];
-  ssize_t got = 0;
-  while ((got = ::pread(fd, buffer, sizeof buffer, static_cast<off_t>(text.size()))) != 0) {
-    if (got < 0 && errno == ESPIPE) got = ::read(fd, buffer, sizeof buffer);  // a pipe
-    if (got == 0) break;
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw InputError(file.string(), std::strerror(errno), readable);
-    text.append(buffer, static_cast<std::size_t>(got));
-  }
-  return text;
-}
-
-std::string read_text_file(const std::filesystem::path& file) {
-  const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) throw InputError(file.string(), std::strerror(errno), readable);
-  try {
-    std::string text = read_text(fd, file);
-    ::close(fd);
-    return text;
-  } catch (...) {
-    ::close(fd);
-    throw;
-  }
 }
 
 }  // namespace moegauge

@@ -47,9 +47,4 @@ struct CutJson {
 // whole is kept. Other errors throw as above.
 CutJson parse_cut_json(std::string_view text, const std::string& where);
 
-// The whole file. Throws InputError with the system's reason.
-std::string read_text_file(const std::filesystem::path& file);
-// The same from an open descriptor, from its start; `file` is named in errors.
-std::string read_text(int fd, const std::filesystem::path& file);
-
 }  // namespace moegauge

@@ -32,11 +32,17 @@ ComparedCase one_sided(const CaseRecord& record, bool in_a) {
   return row;
 }
 
-std::string not_ok(const CaseRecord& record, const char* side) {
+std::string status_of(const CaseRecord& record) {
   const auto* unmeasured = std::get_if<Unmeasured>(&record.outcome);
   if (unmeasured == nullptr) return "";
-  return std::string(side) + ": " + std::string(to_string(unmeasured->status)) + " (" +
-         unmeasured->reason + ")";
+  return std::string(to_string(unmeasured->status)) + " (" + unmeasured->reason + ")";
+}
+
+// Why one or both have no latency.
+std::string not_ok(const CaseRecord& a, const CaseRecord& b) {
+  const std::string in_a = status_of(a), in_b = status_of(b);
+  if (in_a == in_b) return in_a + " in both";
+  return joined({in_a.empty() ? "" : "A: " + in_a, in_b.empty() ? "" : "B: " + in_b});
 }
 
 ComparedCase compare_case(const CaseRecord& a, const CaseRecord& b, const Policy& policy) {
@@ -46,7 +52,7 @@ ComparedCase compare_case(const CaseRecord& a, const CaseRecord& b, const Policy
                    .a_us = median_us(a),
                    .b_us = median_us(b)};
   if (!a.measured() || !b.measured()) {
-    row.note = joined({not_ok(a, "A"), not_ok(b, "B")});
+    row.note = not_ok(a, b);
     return row;
   }
   if (const auto differs = mismatch(b, a)) {

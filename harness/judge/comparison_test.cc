@@ -75,6 +75,8 @@ TEST(Compare, SaysWhyACaseHasNoLatency) {
   a.cases[0].outcome = Unmeasured{.status = Status::timeout, .reason = "60 s passed"};
   EXPECT_EQ(compare(a, b, policy()).cases[0].note,
             "A: timeout (60 s passed); B: crashed (SIGSEGV)");
+  a.cases[0].outcome = b.cases[0].outcome;
+  EXPECT_EQ(compare(a, b, policy()).cases[0].note, "crashed (SIGSEGV) in both");
 }
 
 TEST(Compare, KeepsToTheFilter) {

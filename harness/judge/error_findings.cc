@@ -1,5 +1,5 @@
-#include <algorithm>
 #include <array>
+#include <cstddef>
 
 #include "harness/judge/findings.h"
 #include "harness/judge/numbers.h"
@@ -36,7 +36,49 @@ std::optional<Finding> growth(const std::string& subject, double error, double b
                      "): find the change that lost accuracy, or record a new baseline on purpose"};
 }
 
+// Every error that may not grow, by its name in the record.
+struct Series {
+  const char* name;
+  double (*of)(const ErrorReport& error);
+};
+constexpr std::array<Series, 4> series = {{
+    {"error.implementation.relative_l2",
+     [](const ErrorReport& e) { return e.implementation.relative_l2; }},
+    {"error.implementation.worst_token",
+     [](const ErrorReport& e) { return e.implementation.worst_token; }},
+    {"error.total.relative_l2", [](const ErrorReport& e) { return e.total.relative_l2; }},
+    {"error.total.worst_token", [](const ErrorReport& e) { return e.total.worst_token; }},
+}};
+
+std::optional<double> total_limit(const ErrorReport& error, const TotalRule& total) {
+  const double format_cost = error.quantization.relative_l2;
+  return format_cost > total.applies_above ? std::optional(total.limit * format_cost)
+                                           : std::nullopt;
+}
+
 }  // namespace
+
+std::vector<ErrorNumber> error_numbers(const CheckResult& check, const CheckResult* baseline,
+                                       const ErrorRule& rule, const TotalRule& total,
+                                       const ErrorLimits& shipped) {
+  std::vector<ErrorNumber> numbers;
+  const auto add = [&](const char* name, double (*of)(const ErrorReport&),
+                       std::optional<double> limit) {
+    numbers.push_back({.name = name,
+                       .value = of(check.error),
+                       .limit = limit,
+                       .baseline = baseline ? std::optional(of(baseline->error)) : std::nullopt});
+  };
+  const std::array<std::optional<double>, series.size()> limits = {
+      rule.relative_l2.value_or(shipped.relative_l2),
+      rule.worst_token.value_or(shipped.worst_token), total_limit(check.error, total),
+      std::nullopt};
+  for (std::size_t i = 0; i < series.size(); ++i) add(series[i].name, series[i].of, limits[i]);
+  add(
+      "error.quantization.relative_l2",
+      [](const ErrorReport& e) { return e.quantization.relative_l2; }, std::nullopt);
+  return numbers;
+}
 
 std::vector<Finding> judge_error(const CheckResult& check, const ErrorRule& rule,
                                  const TotalRule& total, const ErrorLimits& shipped) {
@@ -57,11 +99,11 @@ std::vector<Finding> judge_error(const CheckResult& check, const ErrorRule& rule
                                  "the limit " + format_error(worst) + " (token " +
                                      std::to_string(error.implementation.worst_token_row) + ")"));
   }
-  const double format_cost = error.quantization.relative_l2;
-  if (format_cost > total.applies_above &&
-      exceeds(error.total.relative_l2, total.limit * format_cost)) {
+  const std::optional<double> most = total_limit(error, total);
+  if (most && exceeds(error.total.relative_l2, *most)) {
     findings.push_back(too_large("error.total.relative_l2", error.total.relative_l2,
-                                 format_ratio(total.limit) + " the " + format_error(format_cost) +
+                                 format_ratio(total.limit) + " the " +
+                                     format_error(error.quantization.relative_l2) +
                                      " that the format itself costs"));
   }
   return findings;
@@ -69,23 +111,11 @@ std::vector<Finding> judge_error(const CheckResult& check, const ErrorRule& rule
 
 std::vector<Finding> judge_error_growth(const CheckResult& check, const CheckResult& baseline,
                                         const ErrorRule& rule) {
-  const ErrorReport& now = check.error;
-  const ErrorReport& then = baseline.error;
-  struct Series {
-    const char* subject;
-    double now, then;
-  };
-  const std::array<Series, 4> series = {{
-      {"error.implementation.relative_l2", now.implementation.relative_l2,
-       then.implementation.relative_l2},
-      {"error.implementation.worst_token", now.implementation.worst_token,
-       then.implementation.worst_token},
-      {"error.total.relative_l2", now.total.relative_l2, then.total.relative_l2},
-      {"error.total.worst_token", now.total.worst_token, then.total.worst_token},
-  }};
   std::vector<Finding> findings;
   for (const Series& s : series) {
-    if (auto finding = growth(s.subject, s.now, s.then, rule)) findings.push_back(*finding);
+    if (auto finding = growth(s.name, s.of(check.error), s.of(baseline.error), rule)) {
+      findings.push_back(*finding);
+    }
   }
   return findings;
 }

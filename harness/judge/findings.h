@@ -15,6 +15,12 @@ struct LatencyVerdict {
 LatencyVerdict judge_latency(const Measured& result, const Measured& baseline,
                              const LatencyRule& rule, double confidence);
 
+// The numbers that the two functions below judge, and what the format costs. `baseline` may be
+// null.
+std::vector<ErrorNumber> error_numbers(const CheckResult& check, const CheckResult* baseline,
+                                       const ErrorRule& rule, const TotalRule& total,
+                                       const ErrorLimits& shipped);
+
 // Absolute limits; only what is wrong is returned.
 std::vector<Finding> judge_error(const CheckResult& check, const ErrorRule& rule,
                                  const TotalRule& total, const ErrorLimits& shipped);

@@ -85,15 +85,19 @@ class Judge {
 
  private:
   void judge_absolute_error(const CaseRecord& record, const CheckResult& check,
-                            CaseVerdict& verdict) const {
-    verdict.findings = judge_error(check, policy_.error_rule(record.coordinates), policy_.total,
-                                   shipped_(record, check));
+                            const CheckResult* baseline, CaseVerdict& verdict) const {
+    const ErrorRule& rule = policy_.error_rule(record.coordinates);
+    const ErrorLimits limits = shipped_(record, check);
+    verdict.errors = error_numbers(check, baseline, rule, policy_.total, limits);
+    verdict.findings = judge_error(check, rule, policy_.total, limits);
   }
 
   void judge_measured(const CaseRecord& record, const CaseRecord* baseline,
                       CaseVerdict& verdict) const {
     const Measured& now = *record.measured();
-    judge_absolute_error(record, now.check, verdict);
+    const bool was_measured = baseline != nullptr && baseline->measured();
+    judge_absolute_error(record, now.check, was_measured ? &baseline->measured()->check : nullptr,
+                         verdict);
     if (baseline == nullptr) {
       verdict.findings.push_back({Verdict::no_verdict, "baseline",
                                   "the baseline has no such case: record a new baseline with it"});
@@ -122,7 +126,7 @@ class Judge {
     };
     const bool was_ok = baseline != nullptr && baseline->measured();
     const std::string now = (was_ok ? "ok in the baseline, now " : "") + describe(record);
-    if (outcome.check) judge_absolute_error(record, *outcome.check, verdict);
+    if (outcome.check) judge_absolute_error(record, *outcome.check, nullptr, verdict);
     if (is_fault(outcome.status)) {
       status(Verdict::fail, now + ": " + how_to_repeat(record));
     } else if (outcome.status == Status::infrastructure) {
@@ -241,22 +245,22 @@ std::string cases(std::size_t count) {
 }
 
 Conclusion conclude(const Judgement& j) {
+  const auto of_all = [&j](std::size_t count) {
+    return std::to_string(count) + " of " + cases(j.cases.size());
+  };
   const std::size_t failed = j.count(Verdict::fail);
   const std::size_t no_verdict = j.count(Verdict::no_verdict);
   const std::size_t inconclusive = j.count(Verdict::inconclusive);
   const std::size_t passed = j.count(Verdict::pass) + j.count(Verdict::improved);
-  if (failed > 0) return {1, "FAIL: " + std::to_string(failed) + " of " + cases(j.cases.size())};
+  if (failed > 0) return {1, "FAIL: " + of_all(failed)};
   if (j.cases.empty()) return {4, "NO VERDICT: no case matched"};
-  if (no_verdict > 0) {
-    return {4, "NO VERDICT: " + cases(no_verdict) + " of " + std::to_string(j.cases.size()) +
-                   " could not be compared"};
-  }
+  if (no_verdict > 0) return {4, "NO VERDICT: " + of_all(no_verdict) + " could not be compared"};
   if (passed + inconclusive == 0) return {4, "NO VERDICT: no case is ok, so nothing was judged"};
-  if (j.strict && inconclusive > 0) {
-    return {4, "NO VERDICT: " + cases(inconclusive) + " inconclusive under a strict policy"};
+  if (inconclusive > 0 && j.strict) {
+    return {4, "NO VERDICT: " + of_all(inconclusive) + " inconclusive under a strict policy"};
   }
   if (inconclusive > 0) {
-    return {0, "PASS: nothing failed; " + cases(inconclusive) + " inconclusive"};
+    return {0, "PASS: nothing failed; " + of_all(inconclusive) + " inconclusive"};
   }
   return {0, "PASS: " + cases(passed)};
 }

@@ -42,11 +42,20 @@ struct LatencyJudgement {
   double within_runs = 0, between_runs = 0;  // standard errors of ln(ratio): samples, policy
 };
 
+// One error of the record, by its name there, with what it was held to.
+struct ErrorNumber {
+  std::string name = {};
+  double value = 0;
+  std::optional<double> limit = {};     // absolute; none where only its growth is judged
+  std::optional<double> baseline = {};  // none where there is nothing to compare with
+};
+
 struct CaseVerdict {
   std::string id = {};
   Verdict verdict = Verdict::pass;
   std::vector<Finding> findings = {};  // worst first
   std::optional<LatencyJudgement> latency = {};
+  std::vector<ErrorNumber> errors = {};  // empty where nothing was checked
   // What else is not as it was in the baseline (kernel hash, declared numerics, ...).
   std::vector<std::string> changes = {};
   std::string repro = {};

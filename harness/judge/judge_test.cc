@@ -101,12 +101,12 @@ TEST(Gate, InconclusiveIsAllowedUnlessThePolicyIsStrict) {
   scale_latency(result.cases[1], 1.04);
   const Judgement lenient = judged(result, fake_result());
   EXPECT_EQ(exit_code(lenient), 0);
-  EXPECT_EQ(conclusion(lenient), "PASS: nothing failed; 1 case inconclusive");
+  EXPECT_EQ(conclusion(lenient), "PASS: nothing failed; 1 of 3 cases inconclusive");
   Policy strict = policy();
   strict.strict = true;
   const Judgement judgement = judged(result, fake_result(), strict);
   EXPECT_EQ(exit_code(judgement), 4);
-  EXPECT_EQ(conclusion(judgement), "NO VERDICT: 1 case inconclusive under a strict policy");
+  EXPECT_EQ(conclusion(judgement), "NO VERDICT: 1 of 3 cases inconclusive under a strict policy");
 }
 
 TEST(Gate, ADifferenceBelowTheClocksResolutionNeverFails) {
@@ -116,6 +116,14 @@ TEST(Gate, ADifferenceBelowTheClocksResolutionNeverFails) {
   shrink_both(baseline.cases[0]);
   scale_latency(result.cases[0], 2);
   EXPECT_EQ(judged(result, baseline).cases[0].verdict, Verdict::pass);
+}
+
+// Equal medians do not make up for samples that spread from half to double.
+TEST(Gate, EqualMediansOfNoisySamplesAreInconclusive) {
+  const CaseVerdict verdict = after_measured(
+      [](Measured& m) { m.latency.samples = {50, 60, 70, 80, 100, 120, 140, 160, 200}; });
+  EXPECT_EQ(verdict.latency->ratio, 1);
+  EXPECT_EQ(verdict.verdict, Verdict::inconclusive);
 }
 
 TEST(Gate, SaysWhenOneSampleCannotTell) {
@@ -333,6 +341,17 @@ TEST(ErrorGate, HoldsToTheAbsoluteLimitWithoutAnyBaseline) {
   EXPECT_EQ(exit_code(judgement), 1);
   EXPECT_EQ(judgement.cases[0].sentence(),
             "error.implementation.relative_l2 is 0.0031, over the limit 0.003: correct the kernel");
+}
+
+TEST(ErrorGate, KeepsTheNumbersBehindItsVerdict) {
+  const std::vector<ErrorNumber> errors = after([](CaseRecord&) {}).errors;
+  ASSERT_EQ(errors.size(), 5u);
+  EXPECT_EQ(errors[0].name, "error.implementation.relative_l2");
+  EXPECT_EQ(errors[0].value, 0.001);
+  EXPECT_EQ(*errors[0].limit, 0.003);
+  EXPECT_EQ(*errors[0].baseline, 0.001);
+  EXPECT_EQ(errors[4].name, "error.quantization.relative_l2");
+  EXPECT_FALSE(errors[4].limit);
 }
 
 TEST(ErrorGate, CatchesOneBadToken) {

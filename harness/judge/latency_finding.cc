@@ -32,20 +32,17 @@ std::string numbers_of(const LatencyJudgement& j) {
 
 Finding finding_from(const LatencyJudgement& j, double floor_us) {
   const std::string numbers = numbers_of(j);
-  const bool too_small = std::abs(j.result_us - j.baseline_us) < floor_us;
-  if (too_small) {
-    return {Verdict::pass, "latency",
-            numbers + "; the difference is below " + format_us(floor_us) + ": nothing to do"};
-  }
-  if (j.low > j.limit) {
+  const double slower_us = j.result_us - j.baseline_us;
+  const double at_most_slower_us = j.baseline_us * (j.high - 1);
+  if (j.low > j.limit && slower_us >= floor_us) {
     return {Verdict::fail, "latency",
             "slower: " + numbers + "; find the cause, or record a new baseline on purpose"};
   }
-  if (j.high < 1 / j.limit) {
+  if (j.high < 1 / j.limit && -slower_us >= floor_us) {
     return {Verdict::improved, "latency",
             "faster: " + numbers + "; record a new baseline, so that the gain is kept"};
   }
-  if (j.high > j.limit) {
+  if (j.high > j.limit && at_most_slower_us >= floor_us) {
     return {Verdict::inconclusive, "latency",
             "cannot tell: " + numbers + "; only " + format_ratio(j.smallest_failing_ratio) +
                 " or more would have failed: measure again on a quieter machine or for longer"};

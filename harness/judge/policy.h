@@ -65,8 +65,8 @@ struct Policy {
   const ErrorRule& error_rule(const CaseCoordinates& c) const;
 };
 
-// The policy file that is meant: as given, or NAME of suites/policies/NAME.json under `root`. Throws
-// InputError.
+// The policy file that is meant: as given, or NAME of suites/policies/NAME.json under `root`.
+// Throws InputError.
 std::filesystem::path find_policy(const std::string& name, const std::filesystem::path& root);
 
 // Throw InputError; `where` is the file's name for messages.

@@ -112,7 +112,8 @@ TEST(Policy, EveryShippedFileLoads) {
 
 TEST(Policy, IsFoundByNameOrByPath) {
   EXPECT_EQ(find_policy("default", "."), "./suites/policies/default.json");
-  EXPECT_EQ(find_policy("suites/policies/default.json", "/nowhere"), "suites/policies/default.json");
+  EXPECT_EQ(find_policy("suites/policies/default.json", "/nowhere"),
+            "suites/policies/default.json");
   try {
     find_policy("defualt", ".");
     FAIL() << "found";

@@ -55,6 +55,8 @@ std::string junit_testcase(const CaseVerdict& verdict, bool strict) {
   return text + "    </testcase>\n";
 }
 
+Json json_of(std::optional<double> number) { return number ? Json(*number) : Json(); }
+
 Json json_of(const LatencyJudgement& j) {
   return {{"result_us", j.result_us},
           {"baseline_us", j.baseline_us},
@@ -73,10 +75,18 @@ Json json_of(const CaseVerdict& verdict) {
     findings.push_back(
         {{"verdict", to_string(f.verdict)}, {"subject", f.subject}, {"sentence", f.sentence}});
   }
+  Json errors = Json::array();
+  for (const ErrorNumber& e : verdict.errors) {
+    errors.push_back({{"name", e.name},
+                      {"value", e.value},
+                      {"limit", json_of(e.limit)},
+                      {"baseline", json_of(e.baseline)}});
+  }
   return {{"id", verdict.id},
           {"verdict", to_string(verdict.verdict)},
           {"findings", std::move(findings)},
           {"latency", verdict.latency ? json_of(*verdict.latency) : Json()},
+          {"errors", std::move(errors)},
           {"changes", verdict.changes},
           {"repro", verdict.repro}};
 }
@@ -95,8 +105,6 @@ Json json_of(const std::vector<ComparedRivals>& rivals) {
   }
   return list;
 }
-
-Json json_of(std::optional<double> number) { return number ? Json(*number) : Json(); }
 
 }  // namespace
 

@@ -43,6 +43,9 @@ Judgement judgement() {
                      .verdict = Verdict::fail,
                      .findings = {{Verdict::fail, "latency", "slower: find the cause"}},
                      .latency = latency(1235.0, 100),
+                     .errors = {{.name = "error.implementation.relative_l2",
+                                 .value = 0.002,
+                                 .limit = 0.003}},
                      .changes = {"other config values"},
                      .repro = "moegauge run --iterate X"}},
           .geometric_mean_ratio = 1.5};
@@ -82,6 +85,8 @@ TEST(TextExplanation, ShowsTheNumbersBehindOneVerdict) {
   const std::string text = text_explanation(judgement().cases[2]);
   EXPECT_THAT(text, HasSubstr("standard error between runs (policy)      1.98%"));
   EXPECT_THAT(text, HasSubstr("smallest ratio that would have failed    1.092x"));
+  EXPECT_THAT(text, HasSubstr("  error                             result  limit  baseline\n"
+                              "  error.implementation.relative_l2   0.002  0.003         -\n"));
   EXPECT_THAT(text, HasSubstr("repeat with: moegauge run --iterate X"));
 }
 

@@ -19,6 +19,18 @@ std::string case_table(const Judgement& judgement) {
   return table.str();
 }
 
+std::string error_table(const std::vector<ErrorNumber>& errors) {
+  const auto optional = [](const std::optional<double>& number) {
+    return number ? format_error(*number) : "-";
+  };
+  TextTable table({Align::left, Align::right, Align::right, Align::right});
+  table.add({"  error", "result", "limit", "baseline"});
+  for (const ErrorNumber& e : errors) {
+    table.add({"  " + e.name, format_error(e.value), optional(e.limit), optional(e.baseline)});
+  }
+  return table.str();
+}
+
 std::string paragraph(const CaseVerdict& verdict) {
   std::string text = std::string(to_string(verdict.verdict)) + ": " + verdict.id + "\n";
   for (const Finding& finding : verdict.findings) {
@@ -64,6 +76,7 @@ std::string text_explanation(const CaseVerdict& verdict) {
     table.add({"  smallest ratio that would have failed", format_ratio(j.smallest_failing_ratio)});
     text += table.str();
   }
+  if (!verdict.errors.empty()) text += error_table(verdict.errors);
   if (!verdict.repro.empty()) text += "repeat with: " + verdict.repro + "\n";
   return text;
 }

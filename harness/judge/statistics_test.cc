@@ -8,6 +8,8 @@
 #include <numeric>
 #include <vector>
 
+#include "reference/random/portable_math.h"
+
 namespace moegauge {
 namespace {
 

@@ -79,10 +79,10 @@ std::optional<std::string> difference(const Output& first, const Output& again, 
 }  // namespace
 
 CheckInputs make_check_inputs(const Layer& layer, Distribution distribution, const RoutingLaw& law,
-                              std::int64_t tokens, std::uint64_t seed) {
+                              std::int64_t tokens, std::uint64_t seed, const Scheme* scheme) {
   constexpr std::uint64_t pool_stream = 0;
   CheckInputs inputs{generate_inputs(layer, distribution, law, std::min(tokens, kPoolRows), seed,
-                                     pool_stream),
+                                     pool_stream, scheme),
                      {}};
   if (tokens > kPoolRows) {
     inputs.repeated = repeat_from_pool(inputs.pool, layer, tokens, seed);

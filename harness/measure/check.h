@@ -24,7 +24,8 @@ struct CheckInputs {
   PooledInputs repeated; // what the kernel is given; its index maps rows to pool rows
 };
 CheckInputs make_check_inputs(const Layer& layer, Distribution distribution, const RoutingLaw& law,
-                              std::int64_t tokens, std::uint64_t seed);
+                              std::int64_t tokens, std::uint64_t seed,
+                              const Scheme* scheme = nullptr);
 
 // y of one plan against the truth: the three errors over every row.
 ErrorReport measure_errors(const Layer& layer, std::span<const std::uint16_t> y, const Truth& truth,

@@ -72,7 +72,8 @@ std::optional<Fault> Rival::plan(const Point& point) {
     sets_for_cold_ =
         weight_sets_for_cold(work_.weight_bytes, resident_->device().last_level_cache_bytes);
   }
-  request_ = {.calls = 1, .cache = point.cache, .launch = point.launch};
+  const Launch launch = prepared_.backend->serves_graphs() ? point.launch : Launch::eager;
+  request_ = {.calls = 1, .cache = point.cache, .launch = launch};
   request_.calls = calls_per_row(std::min(sets_for_cold_, resident_->weight_sets()),
                                  plan_->slots(), resident_->weight_sets());
   return std::nullopt;
@@ -184,7 +185,8 @@ Measured Rival::measured(MemberRows rows, std::int64_t rounds) {
   result.rounds = rounds;
   result.extrapolated = prepared_.extrapolated;
   result.unstable = !rows.stable;
-  result.telemetry = {{"calls_per_row", request_.calls},
+  result.telemetry = {{"launch", request_.launch == Launch::graph ? "graph" : "eager"},
+                      {"calls_per_row", request_.calls},
                       {"slots", plan_->slots()},
                       {"weight_sets", resident_->weight_sets()},
                       {"weight_sets_for_cold", sets_for_cold_},

@@ -97,11 +97,13 @@ Point LayerSession::draw_point(const CaseCoordinates& c) const {
               .check = {},
               .timed = {}};
   const RoutingLaw law = parse_routing_law(c.routing, problem_.layer);
-  point.check = make_check_inputs(problem_.layer, distribution_, law, c.tokens, settings_.seed);
+  point.check = make_check_inputs(problem_.layer, distribution_, law, c.tokens, settings_.seed,
+                                  problem_.scheme.get());
   const auto slots = static_cast<std::uint64_t>(slots_for(c.tokens, point.cache));
   for (std::uint64_t slot = 0; slot < slots; ++slot) {
     point.timed.push_back(generate_inputs(problem_.layer, distribution_, law, c.tokens,
-                                          settings_.seed, kFirstTimedStream + slot));
+                                          settings_.seed, kFirstTimedStream + slot,
+                                          problem_.scheme.get()));
   }
   return point;
 }
@@ -191,7 +193,7 @@ std::int64_t LayerSession::weight_sets_wanted(const PreparedCase& prepared) cons
   for (const auto& [routing, tokens] : least_tokens) {
     const RoutingLaw law = parse_routing_law(routing, problem_.layer);
     const OwnedInputs inputs = generate_inputs(problem_.layer, distribution_, law, tokens,
-                                               settings_.seed, kFirstTimedStream);
+                                               settings_.seed, kFirstTimedStream, problem_.scheme.get());
     const Work work = work_of(problem_.layer, *problem_.scheme, Numerics{}, inputs.view());
     sets = std::max(sets, weight_sets_for_cold(work.weight_bytes, cache_bytes));
   }

@@ -11,6 +11,7 @@
 #include "harness/json/cursor.h"
 #include "harness/json/document.h"
 #include "harness/json/nearest.h"
+#include "harness/json/text_file.h"
 #include "harness/result/json_fields.h"
 #include "harness/result/result_io.h"
 #include "harness/result/safe_file.h"

@@ -7,6 +7,7 @@
 #include "harness/json/cursor.h"
 #include "harness/json/document.h"
 #include "harness/json/nearest.h"
+#include "harness/json/text_file.h"
 #include "harness/result/benchmark_rows.h"
 #include "harness/result/case_json.h"
 #include "harness/result/json_fields.h"

@@ -5,10 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
+#include <map>
 
 #include "harness/json/cursor.h"
-#include "harness/json/nearest.h"
 
 namespace moegauge {
 namespace {
@@ -168,24 +167,32 @@ std::string compressed_scheme(const JsonCursor& quantization) {
   return strategy == "channel" ? "fp8_ptpc" : strategy == "tensor" ? "fp8_tensor" : "";
 }
 
+std::string fp8_scheme(const JsonCursor& quantization) {
+  const auto block = find_set(quantization, "weight_block_size");
+  if (!block) return "fp8_tensor";
+  const auto sides = block->items();
+  const auto is_128 = [](const JsonCursor& side) { return side.integer(1, max_size) == 128; };
+  return sides.size() == 2 && std::ranges::all_of(sides, is_128) ? "fp8_block" : "";
+}
+
+std::string packed_scheme(const JsonCursor& quantization) {
+  return integer_scheme(quantization.at("bits").integer(1, 16),
+                        quantization.at("group_size").integer(-1, max_size));
+}
+
+std::string mxfp4_scheme(const JsonCursor&) { return "mxfp4"; }
+
 // The scheme of the checkpoint, where quantization_config says it in a way that has a name here;
 // otherwise empty.
 std::string checkpoint_scheme(const JsonCursor& quantization) {
-  const std::string method = quantization.at("quant_method").string();
-  if (method == "fp8") {
-    const auto block = find_set(quantization, "weight_block_size");
-    if (!block) return "fp8_tensor";
-    const auto sides = block->items();
-    const auto is_128 = [](const JsonCursor& side) { return side.integer(1, max_size) == 128; };
-    return sides.size() == 2 && std::ranges::all_of(sides, is_128) ? "fp8_block" : "";
-  }
-  if (method == "mxfp4") return "mxfp4";
-  if (method == "compressed-tensors") return compressed_scheme(quantization);
-  if (method == "gptq" || method == "awq") {
-    return integer_scheme(quantization.at("bits").integer(1, 16),
-                          quantization.at("group_size").integer(-1, max_size));
-  }
-  return "";
+  using Reader = std::string (*)(const JsonCursor&);
+  static const std::map<std::string, Reader> readers = {{"awq", packed_scheme},
+                                                        {"compressed-tensors", compressed_scheme},
+                                                        {"fp8", fp8_scheme},
+                                                        {"gptq", packed_scheme},
+                                                        {"mxfp4", mxfp4_scheme}};
+  const auto found = readers.find(quantization.at("quant_method").string());
+  return found == readers.end() ? "" : found->second(quantization);
 }
 
 }  // namespace

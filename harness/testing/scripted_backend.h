@@ -12,7 +12,7 @@
 namespace moegauge {
 
 struct Script {
-  std::string name;
+  std::string name = {};
   // Called when weights are loaded, when a plan is made, and before each run with its number (0 is the
   // check's first); may return a fault or never return at all.
   std::function<std::optional<Fault>()> on_load = {};

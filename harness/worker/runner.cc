@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <system_error>
 #include <utility>
@@ -50,9 +51,9 @@ class Runner {
 
   void run() {
     for (const Group& group : schedule(cases_)) {
+      load_deaths_.clear();
       for (const auto& point : group.points) run_point(group, point);
-      if (worker_) worker_->leave();
-      worker_.reset();
+      retire_worker();
     }
   }
 
@@ -71,8 +72,11 @@ class Runner {
         for (const std::size_t member : pending) skip(group.cases[member], *reason);
         return;
       }
-      hooks_.started(cases_[group.cases[pending.front()]]);
-      measure(group, pending);
+      give_up_on_deadly_loads(group, pending);
+      if (!pending.empty()) {
+        hooks_.started(cases_[group.cases[pending.front()]]);
+        measure(group, pending);
+      }
       std::erase_if(pending, [&](std::size_t member) {
         return records_[group.cases[member]].has_value();
       });
@@ -94,7 +98,21 @@ class Runner {
     return members;
   }
 
+  // Cases of one backend share the loading of weights: where that has taken two processes down, it
+  // would take down one per case, each after its whole time limit.
+  void give_up_on_deadly_loads(const Group& group, std::vector<std::size_t>& pending) {
+    std::erase_if(pending, [&](std::size_t member) {
+      const std::size_t index = group.cases[member];
+      const auto deaths = load_deaths_.find(cases_[index].backend);
+      if (deaths == load_deaths_.end() || deaths->second.count < 2) return false;
+      fail(index, deaths->second.status, deaths->second.reason + ", as twice before; not tried again",
+           Phase::check);
+      return true;
+    });
+  }
+
   void measure(const Group& group, const std::vector<std::size_t>& members) {
+    if (std::exchange(fresh_worker_wanted_, false)) retire_worker();
     try {
       if (!worker_) start_worker(group);
       worker_->send(to_line(Request{members}));  // a worker that is gone shows when it is read from
@@ -157,7 +175,7 @@ class Runner {
     const Phase phase = worker_->in_flight().phase;
     const Ending ending = worker_->ending();
     worker_.reset();
-    fail(current, ending.out_of_memory ? Status::out_of_memory : Status::crashed,
+    died(current, ending.out_of_memory ? Status::out_of_memory : Status::crashed,
          describe(ending) + " while " + std::string(to_string(phase)), phase);
   }
 
@@ -165,11 +183,26 @@ class Runner {
     const Phase phase = worker_->in_flight().phase;
     const bool terminated = worker_->terminate(kGrace);
     worker_.reset();
-    fail(current, Status::timeout,
+    died(current, Status::timeout,
          "not done after " + seconds_text(settings_.timeout_seconds) + ", stopped while " +
              std::string(to_string(phase)) +
              (terminated ? " with SIGTERM" : " with SIGKILL, since SIGTERM was not heeded"),
          phase);
+  }
+
+  void died(std::size_t index, Status status, const std::string& reason, Phase phase) {
+    if (phase == Phase::load) {
+      LoadDeath& death = load_deaths_[cases_[index].backend];
+      ++death.count;
+      death.status = status;
+      death.reason = reason;
+    }
+    fail(index, status, reason, phase);
+  }
+
+  void retire_worker() {
+    if (worker_) worker_->leave();
+    worker_.reset();
   }
 
   void end_worker() {
@@ -192,6 +225,7 @@ class Runner {
       const auto& outcome = std::get<Unmeasured>(record.outcome);
       attempts_[index].push_back(std::string(to_string(outcome.status)) + ": " + outcome.reason);
       in_flight_seconds_[index] = 0;
+      fresh_worker_wanted_ = true;  // the next attempt starts from nothing
       return;
     }
     record.attempts = attempts_[index];
@@ -217,7 +251,14 @@ class Runner {
   const RunnerHooks& hooks_;
   std::vector<std::vector<std::string>> attempts_;
   std::vector<double> in_flight_seconds_;
+  struct LoadDeath {
+    int count = 0;
+    Status status = Status::crashed;
+    std::string reason;
+  };
+  std::map<std::string, LoadDeath> load_deaths_;  // of the present group, by backend
   std::unique_ptr<WorkerProcess> worker_;
+  bool fresh_worker_wanted_ = false;
   const Clock::time_point start_ = Clock::now();
 };
 

@@ -20,9 +20,12 @@ class [[nodiscard]] Expected {
   static_assert(!std::is_same_v<T, E>, "value and error must be told apart by type");
 
  public:
-  Expected(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: converts, as std::expected does
+  Expected(T value)
+      : state_(std::in_place_index<0>, std::move(value)) {
+  }  // NOLINT: converts, as std::expected does
   template <typename G>
-  Expected(Unexpected<G> error) : state_(std::in_place_index<1>, std::move(error.error)) {}  // NOLINT: as above
+  Expected(Unexpected<G> error)
+      : state_(std::in_place_index<1>, std::move(error.error)) {}  // NOLINT: as above
 
   explicit operator bool() const { return state_.index() == 0; }
   bool has_value() const { return state_.index() == 0; }

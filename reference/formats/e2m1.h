@@ -23,21 +23,10 @@ constexpr std::uint8_t float_to_e2m1(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const auto sign = static_cast<std::uint8_t>((bits >> 28) & 0x8u);
   const float v = std::bit_cast<float>(bits & 0x7FFF'FFFFu);
-  std::uint8_t code = 7;
-  if (v <= 0.25f)
-    code = 0;
-  else if (v < 0.75f)
-    code = 1;
-  else if (v <= 1.25f)
-    code = 2;
-  else if (v < 1.75f)
-    code = 3;
-  else if (v <= 2.5f)
-    code = 4;
-  else if (v < 3.5f)
-    code = 5;
-  else if (v <= 5.0f)
-    code = 6;
+  // Thresholds passed, without branches; each comparison is so turned that a NaN passes it, and so
+  // that the tie goes to the even code.
+  const int code = !(v <= 0.25f) + !(v < 0.75f) + !(v <= 1.25f) + !(v < 1.75f) + !(v <= 2.5f) +
+                   !(v < 3.5f) + !(v <= 5.0f);
   return static_cast<std::uint8_t>(sign | code);
 }
 

@@ -28,6 +28,9 @@
 // Second GEMM: w2 rows cancel but for a few live pairs. y = sum of powers of two (the router
 // weights) times integers, bounded so that y fits 8 bits for any choice of experts.
 //
+// With expert biases the constant gates come from the bias instead of a live pair, ups and y get a
+// bias of one unit of either sign, opposite for the two rows of a pair.
+//
 // Weight units hold highest * 2^k and lowest * 2^k at random pairs of each row, and else +-1, +-2
 // weight units. Groups of fewer than 4 columns hold no weights, those of one column no x: zero
 // groups are lossless as well. A K or N under 8 has no room for live pairs and is refused, as are

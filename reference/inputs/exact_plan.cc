@@ -11,13 +11,15 @@ namespace moegauge {
 namespace {
 
 constexpr double kSmallestGate = 64;
-constexpr double kLargestOther = 18;  // |h| of other than anchor pairs, in units of 8 P^2 / 8
+// |h| of pairs other than anchors, in the units in which an anchor pair's |h| is A: a gate of 2
+// times an up of 9. (x stays below it, too.)
+constexpr double kLargestOther = 18;
 
 [[noreturn]] void refuse(const std::string& wrong, const std::string& right) {
   throw InputError("inputs 'exact'", wrong, right);
 }
 
-// The largest k <= 0 for which value / 2^k is an odd integer, as far as value is an integer.
+// Of an integer held as a double: how often 2 divides it; 0 for 0.
 int trailing_zeros(double value) {
   return value == 0 ? 0 : std::countr_zero(static_cast<std::uint64_t>(std::fabs(value)));
 }

@@ -147,7 +147,7 @@ void fill_weights(const ExactPlan& plan, const PairedAxis& axis, LivePairs live,
     else if (way == 1 || d % 2 != 0)
       set(l.pair, 0, -d);
     else
-      set(l.pair, d / 2, -d / 2);
+      set(l.pair, d * 0.5, d * -0.5);
   }
 }
 

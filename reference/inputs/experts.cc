@@ -18,6 +18,8 @@ namespace {
 
 // Standard deviation of biases: of the order of h and y, not dominant.
 constexpr double kBiasDeviation = 0.25;
+// 2^8 between a unit and its neighbour's mean is far more than tells them apart.
+constexpr int kLargestSpread = 8;
 // |h| that a static scale of the second GEMM's activations is calibrated for, where inputs have
 // deviation 1: products of two values near the end of the normal distribution's tails.
 constexpr double kTypicalLargestH = 16;
@@ -38,16 +40,8 @@ std::vector<std::uint64_t> global_ids(const Layer& layer) {
   return ids;
 }
 
-struct Shape {
-  std::int64_t rows, cols;
-};
-Shape shape_of(const Layer& layer, Role role) {
-  if (role == Role::w13) return {2 * layer.intermediate_size, layer.hidden_size};
-  return {layer.hidden_size, layer.intermediate_size};
-}
-
 // Without a scale, rows of 128 columns: any cut would do.
-ScaleUnit resolved_unit(const OperandTraits& weight, const Shape& shape) {
+ScaleUnit resolved_unit(const OperandTraits& weight, const MatrixShape& shape) {
   if (weight.scale == ScaleKind::none) return {1, std::min<std::int64_t>(128, shape.cols)};
   return {unit_or_whole(weight.unit.rows, shape.rows), unit_or_whole(weight.unit.cols, shape.cols)};
 }
@@ -126,7 +120,7 @@ class GeneratedExperts final : public ExpertSource {
   std::vector<float> bias_by_key(std::uint64_t expert, Role role) const {
     const bool first = role == Role::w13;
     if (plan_) return first ? exact_w13_bias(*plan_, expert) : exact_w2_bias(*plan_, expert);
-    std::vector<float> values(static_cast<std::size_t>(shape_of(layer_, role).rows));
+    std::vector<float> values(static_cast<std::size_t>(weight_shape(layer_, role).rows));
     bias_->fill(RandomStream(seed_, first ? Purpose::w13_bias : Purpose::w2_bias, expert), 0,
                 values);
     return values;
@@ -134,7 +128,7 @@ class GeneratedExperts final : public ExpertSource {
 
   Tensor tensor(Role role, int unit_spread) const {
     const bool first = role == Role::w13;
-    const Shape shape = shape_of(layer_, role);
+    const MatrixShape shape = weight_shape(layer_, role);
     const ScaleUnit unit = resolved_unit(traits_.weight, shape);
     const int spread = plan_ ? 0 : unit_spread;
     Tensor tensor{.rows = nullptr,
@@ -190,6 +184,11 @@ std::unique_ptr<ExpertSource> generated_experts(const Layer& layer,
                                                 std::shared_ptr<const Scheme> scheme,
                                                 Distribution distribution, std::uint64_t seed,
                                                 int unit_spread) {
+  require_sizes(layer);
+  if (unit_spread < 0 || unit_spread > kLargestSpread) {
+    throw InputError("unit spread", std::to_string(unit_spread),
+                     "0 to " + std::to_string(kLargestSpread));
+  }
   return std::make_unique<GeneratedExperts>(layer, std::move(scheme), distribution, seed,
                                             unit_spread);
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <functional>
+#include <string>
 #include <utility>
 
 #include "reference/base/input_error.h"
@@ -64,6 +65,14 @@ RowsSpec x_spec(const Layer& layer, const SchemeTraits& traits, std::uint64_t se
           .structure = Purpose::x_structure};
 }
 
+void require_sizes(const Layer& layer) {
+  if (layer.hidden_size > 0 && layer.intermediate_size > 0) return;
+  throw InputError("layer",
+                   "hidden size " + std::to_string(layer.hidden_size) + ", intermediate size " +
+                       std::to_string(layer.intermediate_size),
+                   "both at least 1");
+}
+
 std::optional<Distribution> distribution_from(std::string_view name) {
   for (const auto& [known, distribution] : kDistributions) {
     if (known == name) return distribution;
@@ -81,6 +90,7 @@ std::string_view to_string(Distribution distribution) {
 OwnedInputs generate_inputs(const Layer& layer, Distribution distribution, const RoutingLaw& law,
                             std::int64_t tokens, std::uint64_t seed, std::uint64_t stream,
                             const Scheme* scheme) {
+  require_sizes(layer);
   OwnedInputs inputs;
   inputs.tokens = tokens;
   inputs.topk_ids = draw_ids(layer, law, tokens, seed, stream);

@@ -8,8 +8,9 @@
 #include <set>
 
 #include "reference/base/input_error.h"
+#include "reference/base/thread_pool.h"
 #include "reference/dtype.h"
-#include "reference/inputs/traits_scheme.h"
+#include "reference/schemes/scheme.h"
 
 namespace moegauge {
 namespace {
@@ -23,13 +24,8 @@ Layer small_layer() {
   return {.experts = 6, .top_k = 2, .hidden_size = 300, .intermediate_size = 200};
 }
 
-MatrixShape shape_of(const Layer& layer, Role role) {
-  MatrixShape shape = {.role = role, .rows = layer.hidden_size, .cols = layer.intermediate_size};
-  if (role == Role::w13) shape.rows = 2 * layer.intermediate_size, shape.cols = layer.hidden_size;
-  shape.dtype = layer.dtype;
-  shape.gate_up_order = layer.gate_up_order;
-  return shape;
-}
+std::shared_ptr<const Scheme> block_scheme() { return make_scheme("fp8_block"); }
+std::shared_ptr<const Scheme> plain_scheme() { return make_scheme("bf16"); }
 
 std::vector<float> whole(const ExpertSource& source, std::int64_t expert,
                          const MatrixShape& shape) {
@@ -60,7 +56,7 @@ TEST(GeneratedExperts, AnyRowRangeGivesTheSameBits) {
   for (const auto d : kAll) {
     const auto source = generated_experts(layer, block_scheme(), d, kSeed, 2);
     for (const auto role : {Role::w13, Role::w2}) {
-      const auto shape = shape_of(layer, role);
+      const auto shape = weight_shape(layer, role);
       const auto all = whole(*source, 1, shape);
       for (const auto& [begin, end] : {std::pair{0, 1}, {5, 7}, {127, 131}, {199, 200}}) {
         std::vector<float> part(static_cast<std::size_t>((end - begin) * shape.cols));
@@ -72,15 +68,33 @@ TEST(GeneratedExperts, AnyRowRangeGivesTheSameBits) {
   }
 }
 
+TEST(GeneratedExperts, SeveralThreadsMayAskAtOnce) {
+  const Layer layer = small_layer();
+  for (const auto d : kAll) {
+    const auto source = generated_experts(layer, block_scheme(), d, kSeed, 1);
+    const auto shape = weight_shape(layer, Role::w2);
+    std::vector<std::vector<float>> made(12);
+    ThreadPool(4).parallel_for(12, [&](std::int64_t i) {
+      made[static_cast<std::size_t>(i)] = whole(*source, i % layer.experts, shape);
+    });
+    for (std::int64_t i = 0; i < 12; ++i) {
+      EXPECT_EQ(made[static_cast<std::size_t>(i)], whole(*source, i % layer.experts, shape));
+    }
+  }
+}
+
 TEST(GeneratedExperts, WhatIsQuantisedIsTheOriginal) {
   const Layer layer = small_layer();
   const auto source = generated_experts(layer, block_scheme(), Distribution::gaussian, kSeed, 1);
-  const auto shape = shape_of(layer, Role::w13);
-  std::vector<std::byte> bytes(block_scheme()->weight_bytes(shape).values);
-  source->quantized(
-      3, {.shape = shape, .values = bytes, .scales = {}, .zero_points = {}, .group_index = {}});
-  const auto expected = whole(*source, 3, shape);
-  EXPECT_EQ(std::memcmp(bytes.data(), expected.data(), bytes.size()), 0);
+  const auto shape = weight_shape(layer, Role::w13);
+  const auto size = block_scheme()->weight_bytes(shape);
+  std::vector<std::byte> values(size.values), scales(size.scales);
+  std::vector<std::byte> expected_values(size.values), expected_scales(size.scales);
+  source->quantized(3, {shape, values, scales, {}, {}});
+  block_scheme()->quantize_weight(whole(*source, 3, shape),
+                                  {shape, expected_values, expected_scales, {}, {}});
+  EXPECT_EQ(values, expected_values);
+  EXPECT_EQ(scales, expected_scales);
 }
 
 TEST(GeneratedExperts, RanksOfAnExpertMapSeeTheSameExperts) {
@@ -91,7 +105,7 @@ TEST(GeneratedExperts, RanksOfAnExpertMapSeeTheSameExperts) {
   const auto here = generated_experts(rank, block_scheme(), Distribution::gaussian, kSeed, 2);
   const auto everywhere = generated_experts(all, block_scheme(), Distribution::gaussian, kSeed, 2);
   for (const auto role : {Role::w13, Role::w2}) {
-    const auto shape = shape_of(all, role);
+    const auto shape = weight_shape(all, role);
     EXPECT_EQ(whole(*here, 0, shape), whole(*everywhere, 3, shape));
     EXPECT_EQ(whole(*here, 1, shape), whole(*everywhere, 2, shape));
     EXPECT_EQ(whole(*here, 2, shape), whole(*everywhere, 5, shape));
@@ -106,6 +120,17 @@ TEST(GeneratedExperts, AnExpertMapWithGapsIsRefused) {
   EXPECT_THROW(generated_experts(layer, block_scheme(), Distribution::gaussian, kSeed), InputError);
 }
 
+TEST(GeneratedExperts, WhatCannotBeFilledIsRefused) {
+  Layer layer = small_layer();
+  EXPECT_THROW(generated_experts(layer, block_scheme(), Distribution::gaussian, kSeed, -1),
+               InputError);
+  layer.hidden_size = 0;
+  for (const auto d : kAll) {
+    EXPECT_THROW(generated_experts(layer, block_scheme(), d, kSeed), InputError);
+    EXPECT_THROW(generate_inputs(layer, d, {}, 1, kSeed, 0, block_scheme().get()), InputError);
+  }
+}
+
 TEST(GeneratedExperts, InterleavedIsTheSameLayerInAnotherOrder) {
   Layer layer = small_layer();
   layer.expert_bias = true;
@@ -113,8 +138,8 @@ TEST(GeneratedExperts, InterleavedIsTheSameLayerInAnotherOrder) {
   interleaved.gate_up_order = GateUpOrder::interleaved;
   const auto a = generated_experts(layer, plain_scheme(), Distribution::gaussian, kSeed);
   const auto b = generated_experts(interleaved, plain_scheme(), Distribution::gaussian, kSeed);
-  const auto wa = whole(*a, 0, shape_of(layer, Role::w13));
-  const auto wb = whole(*b, 0, shape_of(interleaved, Role::w13));
+  const auto wa = whole(*a, 0, weight_shape(layer, Role::w13));
+  const auto wb = whole(*b, 0, weight_shape(interleaved, Role::w13));
   const auto ba = a->bias(0, Role::w13), bb = b->bias(0, Role::w13);
   const std::int64_t n = layer.intermediate_size, k = layer.hidden_size;
   for (std::int64_t i = 0; i < n; ++i) {
@@ -135,9 +160,9 @@ TEST(GeneratedExperts, DeviationIsOneOverTheRootOfTheContractedSize) {
     const auto source = generated_experts(layer, block_scheme(), d, kSeed);
     // Which columns are outliers is random, so the heavy tail's deviation is, too.
     const double tolerance = d == Distribution::heavy_tail ? 0.4 : 0.01;
-    EXPECT_NEAR(deviation(whole(*source, 0, shape_of(layer, Role::w13))) * std::sqrt(2048), 1,
+    EXPECT_NEAR(deviation(whole(*source, 0, weight_shape(layer, Role::w13))) * std::sqrt(2048), 1,
                 tolerance);
-    EXPECT_NEAR(deviation(whole(*source, 0, shape_of(layer, Role::w2))) * std::sqrt(768), 1,
+    EXPECT_NEAR(deviation(whole(*source, 0, weight_shape(layer, Role::w2))) * std::sqrt(768), 1,
                 tolerance);
   }
 }
@@ -149,7 +174,7 @@ TEST(GeneratedExperts, EveryValueIsOfTheLayersDtypeAndFinite) {
     for (const auto d : kAll) {
       const auto source = generated_experts(layer, block_scheme(), d, kSeed, 2);
       for (const auto role : {Role::w13, Role::w2}) {
-        for (const float v : whole(*source, 0, shape_of(layer, role))) {
+        for (const float v : whole(*source, 0, weight_shape(layer, role))) {
           ASSERT_TRUE(std::isfinite(v));
           ASSERT_EQ(round_to(dtype, v), v) << to_string(d);
         }
@@ -160,7 +185,7 @@ TEST(GeneratedExperts, EveryValueIsOfTheLayersDtypeAndFinite) {
 
 TEST(GeneratedExperts, SpreadMultipliesWholeUnitsByPowersOfTwo) {
   const Layer layer = {.experts = 2, .top_k = 1, .hidden_size = 1000, .intermediate_size = 300};
-  const auto shape = shape_of(layer, Role::w13);
+  const auto shape = weight_shape(layer, Role::w13);
   const auto flat =
       whole(*generated_experts(layer, block_scheme(), Distribution::gaussian, kSeed), 0, shape);
   const auto spread =

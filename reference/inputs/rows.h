@@ -43,6 +43,9 @@ struct RowsSpec {
 // Of x: each token is a row of its own.
 RowsSpec x_spec(const Layer& layer, const SchemeTraits& traits, std::uint64_t seed);
 
+// Throws InputError where the layer has no elements to fill.
+void require_sizes(const Layer& layer);
+
 // Every distribution but `exact`.
 std::unique_ptr<Rows> random_rows(Distribution distribution, const RowsSpec& spec);
 

@@ -30,7 +30,7 @@ class UnitSpread {
     const std::int64_t number = row / unit_.rows * across_ + col / unit_.cols;
     const std::uint32_t word =
         RandomStream(seed_, purpose_, expert).word(static_cast<std::uint64_t>(number));
-    const auto count = static_cast<std::uint64_t>(high_ - low_ + 1);
+    const auto count = static_cast<std::uint64_t>(high_ - low_) + 1;
     return std::ldexp(1.0, low_ + static_cast<int>(word * count >> 32));
   }
 

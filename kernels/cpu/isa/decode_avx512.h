@@ -49,29 +49,50 @@ MOEGAUGE_INLINE void e4m3_pairs(const std::byte* w, U (&pairs)[2]) {
 }
 
 template <>
-MOEGAUGE_INLINE void decode_run<WeightCodec::e4m3fn, DotUnit::fp32>(const std::byte* w, float* out,
-                                                                    std::int64_t stride) {
+MOEGAUGE_INLINE void decode_run<WeightCodec::e4m3fn, DotUnit::fp32>(const std::byte* w, int,
+                                                                    F (&steps)[4]) {
   U pairs[2];
   e4m3_pairs(w, pairs);
-  store(out, float_of(pairs[0] << 16));
-  store(out + stride, float_of(pairs[0] & 0xFFFF'0000u));
-  store(out + 2 * stride, float_of(pairs[1] << 16));
-  store(out + 3 * stride, float_of(pairs[1] & 0xFFFF'0000u));
+  steps[0] = float_of(pairs[0] << 16);
+  steps[1] = float_of(pairs[0] & 0xFFFF'0000u);
+  steps[2] = float_of(pairs[1] << 16);
+  steps[3] = float_of(pairs[1] & 0xFFFF'0000u);
 }
 
 template <>
-MOEGAUGE_INLINE void decode_run<WeightCodec::e4m3fn, DotUnit::bf16_pair>(const std::byte* w,
-                                                                         float* out,
-                                                                         std::int64_t stride) {
+MOEGAUGE_INLINE void decode_run<WeightCodec::e4m3fn, DotUnit::bf16_pair>(const std::byte* w, int,
+                                                                         F (&steps)[2]) {
   U pairs[2];
   e4m3_pairs(w, pairs);
-  store_as(out, pairs[0]);
-  store_as(out + stride, pairs[1]);
+  steps[0] = float_of(pairs[0]);
+  steps[1] = float_of(pairs[1]);
 }
 
 template <>
-MOEGAUGE_INLINE void decode_run<WeightCodec::fp16, DotUnit::fp32>(const std::byte* w, float* out,
-                                                                  std::int64_t stride) {
-  store(out, _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(w))));
-  store(out + stride, _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(w + 32))));
+MOEGAUGE_INLINE void decode_run<WeightCodec::fp16, DotUnit::fp32>(const std::byte* w, int,
+                                                                  F (&steps)[2]) {
+  const auto* halves = reinterpret_cast<const __m256i*>(w);
+  steps[0] = _mm512_cvtph_ps(_mm256_loadu_si256(halves));
+  steps[1] = _mm512_cvtph_ps(_mm256_loadu_si256(halves + 1));
+}
+
+// Most rows whose sums, decoded weights and decoding constants fit 32 registers.
+template <WeightCodec kCodec>
+constexpr int fused_most = kCodec == WeightCodec::e4m3fn ? 8 : kRowBlock;
+
+// Codecs that are decoded to packed bf16 before many rows go over them.
+template <WeightCodec kCodec>
+constexpr bool transcoded = kCodec == WeightCodec::e4m3fn;
+
+// `count` runs of 64 bytes, `vectors` side by side -> the bf16 runs of the same elements.
+template <WeightCodec kCodec>
+void transcode(const std::byte* w, std::int64_t count, int vectors, std::byte* out) {
+  for (std::int64_t i = 0; i < count; i += vectors, out += vectors * 128) {
+    for (int v = 0; v < vectors; ++v, w += 64) {
+      U pairs[2];
+      e4m3_pairs(w, pairs);
+      store_as(out + v * 64, pairs[0]);
+      store_as(out + (vectors + v) * 64, pairs[1]);
+    }
+  }
 }

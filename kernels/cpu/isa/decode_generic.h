@@ -20,47 +20,39 @@ constexpr Orders make_orders() {
 }
 constexpr Orders kOrders = make_orders();
 
-// 64 packed bytes of one vector -> its steps, `stride` floats apart.
+// Columns [column, column + L) of 64 packed bytes of one vector -> their steps.
 template <WeightCodec kCodec, DotUnit kUnit>
-MOEGAUGE_INLINE void decode_run(const std::byte* w, float* out, std::int64_t stride) {
+MOEGAUGE_INLINE void decode_run(const std::byte* w, int column,
+                                F (&steps)[run_length<kCodec> / elements_per_step(kUnit)]) {
   if constexpr (kCodec == WeightCodec::bf16 && kUnit == DotUnit::bf16_pair) {
-    __builtin_memcpy(out, w, 64);  // a step is what lies in memory
+    steps[0] = load_as<F>(w + 4 * column);  // a step is what lies in memory
   } else if constexpr (kCodec == WeightCodec::bf16) {
-#pragma GCC unroll 4
-    for (int j = 0; j < kVector; j += L) {
-      const U pair = load_as<U>(w + 4 * j);
-      store(out + j, float_of(pair << 16));
-      store(out + stride + j, float_of(pair & 0xFFFF'0000u));
-    }
+    const U pair = load_as<U>(w + 4 * column);
+    steps[0] = float_of(pair << 16);
+    steps[1] = float_of(pair & 0xFFFF'0000u);
   } else if constexpr (kCodec == WeightCodec::fp16) {
-#pragma GCC unroll 4
-    for (int j = 0; j < kVector; j += L) {
-      for (int k = 0; k < 2; ++k) {
-        const U h = __builtin_convertvector(load_as<H>(w + 2 * (k * kVector + j)), U);
-        store(out + k * stride + j, fp16_value(h));
-      }
+    for (int k = 0; k < 2; ++k) {
+      steps[k] = fp16_value(__builtin_convertvector(load_as<H>(w + 2 * (k * kVector + column)), U));
     }
   } else {
-#pragma GCC unroll 4
-    for (int j = 0; j < kVector; j += L) {
-      for (int k = 0; k < 4; ++k) {
-        const U code = __builtin_convertvector(load_as<B>(w + k * kVector + j), U);
-        store(out + k * stride + j, e4m3fn_value(code));
-      }
+    for (int k = 0; k < 4; ++k) {
+      steps[k] = e4m3fn_value(__builtin_convertvector(load_as<B>(w + k * kVector + column), U));
     }
   }
 }
 
-// `count` elements of a tile -> panel [steps][vectors * 16].
+// `count` elements of two vectors, runs `stride` bytes apart -> panel [steps][2 * 16].
 template <WeightCodec kCodec, DotUnit kUnit>
-void decode_tile(const std::byte* w, int vectors, std::int64_t count, std::int64_t prefetch,
-                 float* panel) {
-  const std::int64_t stride = vectors * kVector;
+void decode_half(const std::byte* w, std::int64_t stride, std::int64_t count, float* panel) {
   constexpr int kSteps = run_length<kCodec> / elements_per_step(kUnit);
-  for (std::int64_t k = 0; k < count; k += run_length<kCodec>, panel += kSteps * stride) {
-    for (int v = 0; v < vectors; ++v, w += 64) {
-      __builtin_prefetch(w + prefetch, 0, 2);
-      decode_run<kCodec, kUnit>(w, panel + v * kVector, stride);
+  for (std::int64_t k = 0; k < count; k += run_length<kCodec>, w += stride) {
+#pragma GCC unroll 8
+    for (int column = 0; column < 2 * kVector; column += L) {
+      F steps[kSteps];
+      decode_run<kCodec, kUnit>(w + column / kVector * 64, column % kVector, steps);
+#pragma GCC unroll 4
+      for (int s = 0; s < kSteps; ++s) store(panel + s * 2 * kVector + column, steps[s]);
     }
+    panel += kSteps * 2 * kVector;
   }
 }

@@ -2,144 +2,332 @@
 // the level's own dot instruction and weight decoders (decode_tile).
 
 // ---- GEMM -------------------------------------------------------------------------------------
+//
+// Levels with 32 wide registers decode weights in registers on their way into the dots
+// (gemm_fused); the others decode half a tile at a time into a panel in the first-level cache
+// (gemm_by_panels). Either way one output is one chain of sums in the order of the contracted
+// dimension, whatever the number of rows, and the next block of weights is fetched meanwhile.
 
-// acc[r][v] += sum over 16 * lines steps of a (packed, MR rows) times w (decoded, `stride` floats
-// from step to step). One chain of sums per output in the order of the contracted dimension.
-template <DotUnit kUnit, int MR, int NV>
-MOEGAUGE_INLINE void dot_block(const float* a, const float* w, std::int64_t stride,
-                               std::int64_t lines, F (&acc)[MR][NV]) {
-  for (std::int64_t line = 0; line < lines; ++line, a += MR * 16) {
-#pragma GCC unroll 4
-    for (int s = 0; s < 16; ++s, w += stride) {
-      F wv[NV];
-#pragma GCC unroll 4
-      for (int v = 0; v < NV; ++v) wv[v] = load(w + v * L);
-#pragma GCC unroll 6
-      for (int r = 0; r < MR; ++r) {
-        const F x = splat(a[r * 16 + s]);
-#pragma GCC unroll 4
-        for (int v = 0; v < NV; ++v) acc[r][v] = dot<kUnit>(x, wv[v], acc[r][v]);
-      }
-    }
-  }
-}
+constexpr int kHalf = 2;                         // vectors worked on at a time
+constexpr std::int64_t kPanel = kHalf * kVector; // floats from step to step of a panel
+constexpr int kRegisters = 2;                    // hardware vectors that one row block works on
+constexpr int kMaxRows = MOEGAUGE_LANES == 16 ? kRowBlock : kRowBlock / 2;  // as registers allow
 
-struct BlockScales {
-  const float* a = nullptr;  // of this block's first row
-  const float* w = nullptr;  // of this group's first vector
-  int lanes = 1;
-  MOEGAUGE_INLINE F weights(int column) const {
-    return lanes == 1 ? splat(w[column / kVector]) : load(w + column);
+// Fetches a stretch of memory bit by bit between other work.
+struct Prefetcher {
+  const std::byte* next = nullptr;
+  int lines_per_call = 0;
+  MOEGAUGE_INLINE void operator()() {
+    for (int i = 0; i < lines_per_call; ++i, next += 64) __builtin_prefetch(next, 0, 2);
   }
 };
 
-template <DotUnit kUnit, int MR, int NV>
-void raw_block(const float* a, const float* w, std::int64_t stride, std::int64_t lines, bool first,
-               float* c) {
-  F acc[MR][NV];
-#pragma GCC unroll 6
-  for (int r = 0; r < MR; ++r)
-#pragma GCC unroll 4
-    for (int v = 0; v < NV; ++v) acc[r][v] = first ? F{} : load(c + r * stride + v * L);
-  dot_block<kUnit, MR, NV>(a, w, stride, lines, acc);
-#pragma GCC unroll 6
-  for (int r = 0; r < MR; ++r)
-#pragma GCC unroll 4
-    for (int v = 0; v < NV; ++v) store(c + r * stride + v * L, acc[r][v]);
+struct BlockScales {
+  const float* a = nullptr;  // of this block's first row
+  const float* w = nullptr;  // of this group
+  int lanes = 1;
+  MOEGAUGE_INLINE F weights(std::int64_t column) const {
+    return lanes == 1 ? splat(w[column / kVector]) : load(w + column);
+  }
+  MOEGAUGE_INLINE F row(int r) const { return splat(a ? a[r] : 1.0f); }
+};
+
+MOEGAUGE_INLINE BlockScales block_scales(const GemmArgs& g, std::int64_t element,
+                                         std::int64_t row) {
+  const std::int64_t group = element / g.group;
+  return {g.a_scale ? g.a_scale + group * g.rows + row : nullptr,
+          g.w_scale + group * g.vectors * g.scale_lanes, g.scale_lanes};
 }
 
-// One scale group: its own sum, scaled once, added to c.
-template <DotUnit kUnit, int MR, int NV>
-void scaled_block(const float* a, const float* w, std::int64_t stride, std::int64_t lines,
-                  bool first, float* c, int column, const BlockScales& scales) {
-  F acc[MR][NV] = {};
-  dot_block<kUnit, MR, NV>(a, w, stride, lines, acc);
+// Sums in registers: loaded from c and stored to it, or scaled and added to it. `column` is that of
+// the first register within the tile.
+template <int MR, int NV>
+struct Accumulators {
+  F v[MR][NV];
+
+  MOEGAUGE_INLINE void zero() {
+#pragma GCC unroll 12
+    for (int r = 0; r < MR; ++r)
 #pragma GCC unroll 4
-  for (int v = 0; v < NV; ++v) {
-    const F weight = scales.weights(column + v * L);
-#pragma GCC unroll 6
-    for (int r = 0; r < MR; ++r) {
-      const F scaled = (acc[r][v] * splat(scales.a ? scales.a[r] : 1.0f)) * weight;
-      float* out = c + r * stride + v * L;
-      store(out, first ? scaled : load(out) + scaled);
+      for (int i = 0; i < NV; ++i) v[r][i] = F{};
+  }
+  MOEGAUGE_INLINE void load_from(const float* c, std::int64_t ld) {
+#pragma GCC unroll 12
+    for (int r = 0; r < MR; ++r)
+#pragma GCC unroll 4
+      for (int i = 0; i < NV; ++i) v[r][i] = load(c + r * ld + i * L);
+  }
+  MOEGAUGE_INLINE void store_to(float* c, std::int64_t ld) const {
+#pragma GCC unroll 12
+    for (int r = 0; r < MR; ++r)
+#pragma GCC unroll 4
+      for (int i = 0; i < NV; ++i) store(c + r * ld + i * L, v[r][i]);
+  }
+  MOEGAUGE_INLINE void add_scaled(float* c, std::int64_t ld, bool first, const BlockScales& scales,
+                                  std::int64_t column) const {
+#pragma GCC unroll 4
+    for (int i = 0; i < NV; ++i) {
+      const F weight = scales.weights(column + i * L);
+#pragma GCC unroll 12
+      for (int r = 0; r < MR; ++r) {
+        const F scaled = (v[r][i] * scales.row(r)) * weight;
+        float* out = c + r * ld + i * L;
+        store(out, first ? scaled : load(out) + scaled);
+      }
     }
+  }
+};
+
+MOEGAUGE_INLINE bool scales_within_blocks(const GemmArgs& g) {
+  return g.group > 0 && g.group <= g.block;
+}
+
+// Runs `body(accumulators, first element, elements)` over elements [begin, begin + count) with the
+// sums taken from and put to c: at once, or per scale group.
+template <int MR, int NV, typename Body>
+MOEGAUGE_INLINE void accumulate(const GemmArgs& g, std::int64_t row, std::int64_t column,
+                                std::int64_t begin, std::int64_t count, const Body& body) {
+  const std::int64_t ld = g.vectors * kVector;
+  float* c = g.c + row * ld + column;
+  Accumulators<MR, NV> acc;
+  if (!scales_within_blocks(g)) {
+    if (begin == 0) {
+      acc.zero();
+    } else {
+      acc.load_from(c, ld);
+    }
+    body(acc, begin, count);
+    acc.store_to(c, ld);
+    return;
+  }
+  for (std::int64_t k = begin; k < begin + count; k += g.group) {
+    const std::int64_t rest = begin + count - k;
+    acc.zero();
+    body(acc, k, rest < g.group ? rest : g.group);
+    acc.add_scaled(c, ld, k == 0, block_scales(g, k, row), column);
   }
 }
 
-// Rows [0, MR) of a block over the decoded panel of elements [begin, begin + count).
+// Row r of a block whose rows are packed `line` floats apart per 16 steps.
 template <DotUnit kUnit, int MR, int NV>
-void panel_block(const GemmArgs& g, std::int64_t row, std::int64_t begin, std::int64_t count) {
-  constexpr int kStep = elements_per_step(kUnit);
-  const std::int64_t stride = g.vectors * kVector;
-  const bool scaled = g.group > 0 && g.group <= g.block;
-  const std::int64_t group = scaled ? g.group : count;
-  const float* a = g.a + row * (g.elements / kStep) + begin / kStep * MR;
-  float* c = g.c + row * stride;
-  for (std::int64_t j = 0; j < stride; j += NV * L) {
-    for (std::int64_t k = 0; k < count; k += group) {
-      const std::int64_t length = group < count - k ? group : count - k;
-      const std::int64_t lines = length / kStep / 16;
-      const float* ak = a + k / kStep * MR;
-      const float* wk = g.panel + k / kStep * stride + j;
-      const bool first = begin + k == 0;
-      if (scaled) {
-        const std::int64_t index = (begin + k) / g.group;
-        const BlockScales scales = {g.a_scale ? g.a_scale + index * g.rows + row : nullptr,
-                                    g.w_scale + index * g.vectors * g.scale_lanes, g.scale_lanes};
-        scaled_block<kUnit, MR, NV>(ak, wk, stride, lines, first, c + j, static_cast<int>(j),
-                                    scales);
-      } else {
-        raw_block<kUnit, MR, NV>(ak, wk, stride, lines, first, c + j);
+MOEGAUGE_INLINE void dot_panel(const float* a, std::int64_t line, const float* w,
+                               std::int64_t lines, Prefetcher& prefetch,
+                               Accumulators<MR, NV>& acc) {
+  for (std::int64_t i = 0; i < lines; ++i, a += line) {
+    prefetch();
+#pragma GCC unroll 4
+    for (int s = 0; s < 16; ++s, w += kPanel) {
+      F wv[NV];
+#pragma GCC unroll 4
+      for (int v = 0; v < NV; ++v) wv[v] = load(w + v * L);
+#pragma GCC unroll 12
+      for (int r = 0; r < MR; ++r) {
+        const F x = splat(a[r * 16 + s]);
+#pragma GCC unroll 4
+        for (int v = 0; v < NV; ++v) acc.v[r][v] = dot<kUnit>(x, wv[v], acc.v[r][v]);
       }
     }
   }
 }
 
-template <DotUnit kUnit, int NV>
-void panel_rows(const GemmArgs& g, std::int64_t begin, std::int64_t count) {
+// A decoded half tile and the rows that go over it.
+struct PanelPart {
+  std::int64_t begin, count;  // elements
+  int vector;                 // the half's first
+};
+
+template <DotUnit kUnit, int MR>
+void panel_rows(const GemmArgs& g, const PanelPart& part, std::int64_t row, std::int64_t block_row,
+                std::int64_t block_rows, Prefetcher& prefetch) {
+  constexpr int kStep = elements_per_step(kUnit);
+  const float* const a = g.a + row * (g.elements / kStep);
+  for (std::int64_t j = 0; j < kPanel; j += kRegisters * L) {
+    accumulate<MR, kRegisters>(
+        g, row + block_row, part.vector * kVector + j, part.begin, part.count,
+        [&](Accumulators<MR, kRegisters>& acc, std::int64_t k, std::int64_t length) {
+          dot_panel<kUnit>(a + k / kStep * block_rows + block_row * 16, block_rows * 16,
+                           g.panel + (k - part.begin) / kStep * kPanel + j, length / kStep / 16,
+                           prefetch, acc);
+        });
+  }
+}
+
+// Calls fn with `rows` in [1, kMost] as a compile-time constant.
+template <int kMost, typename Fn>
+MOEGAUGE_INLINE void with_rows(std::int64_t rows, const Fn& fn) {
+  if constexpr (kMost > 1) {
+    if (rows < kMost) return with_rows<kMost - 1>(rows, fn);
+  }
+  fn(Constant<kMost>());
+}
+
+template <DotUnit kUnit>
+void panel_all_rows(const GemmArgs& g, const PanelPart& part, Prefetcher& prefetch) {
   const RowBlocks blocks(g.rows);
   std::int64_t row = 0;
   for (std::int64_t b = 0; b < blocks.count; ++b) {
-    const int rows = blocks.size(b);
-    switch (rows) {
-      case 1: panel_block<kUnit, 1, NV>(g, row, begin, count); break;
-      case 2: panel_block<kUnit, 2, NV>(g, row, begin, count); break;
-      case 3: panel_block<kUnit, 3, NV>(g, row, begin, count); break;
-      case 4: panel_block<kUnit, 4, NV>(g, row, begin, count); break;
-      case 5: panel_block<kUnit, 5, NV>(g, row, begin, count); break;
-      default: panel_block<kUnit, 6, NV>(g, row, begin, count); break;
+    const std::int64_t rows = blocks.size(b);
+    for (std::int64_t at = 0; at < rows; at += kMaxRows) {
+      with_rows<kMaxRows>(rows - at < kMaxRows ? rows - at : kMaxRows, [&](auto count) {
+        panel_rows<kUnit, count.value>(g, part, row, at, rows, prefetch);
+      });
     }
     row += rows;
   }
 }
 
+// The lines of the block after this one, spread over the dots of this half.
+MOEGAUGE_INLINE Prefetcher next_block(const GemmArgs& g, const std::byte* next, std::int64_t bytes,
+                                      std::int64_t dot_lines) {
+  if (g.prefetch == 0) return {};
+  const std::int64_t lines = bytes / 64;
+  return {next, static_cast<int>((lines + dot_lines - 1) / dot_lines)};
+}
+
+template <WeightCodec kCodec, DotUnit kUnit>
+void gemm_by_panels(const GemmArgs& g) {
+  const std::int64_t element_bytes = 64 / run_length<kCodec> * g.vectors;  // of the whole tile
+  const std::int64_t passes = (g.rows + kMaxRows - 1) / kMaxRows * (kPanel / (kRegisters * L));
+  for (std::int64_t begin = 0; begin < g.elements; begin += g.block) {
+    const std::int64_t rest = g.elements - begin;
+    const std::int64_t count = rest < g.block ? rest : g.block;
+    const std::byte* const w = g.w + begin * element_bytes;
+    const std::int64_t half_bytes = count * element_bytes * kHalf / g.vectors;
+    const std::byte* next = w + count * element_bytes;
+    for (int v = 0; v < g.vectors; v += kHalf, next += half_bytes) {
+      decode_half<kCodec, kUnit>(w + v * 64, g.vectors * 64, count, g.panel);
+      Prefetcher prefetch = next_block(g, next, half_bytes,
+                                       passes * (count / elements_per_step(kUnit) / 16));
+      panel_all_rows<kUnit>(g, {begin, count, v}, prefetch);
+    }
+  }
+}
+
+// ---- weights decoded in registers: only where a hardware vector is a whole column vector ------
+
+// A block of a tile's weights as it lies in memory, and what to fetch meanwhile.
+struct WeightBlock {
+  const std::byte* w = nullptr;
+  std::int64_t begin = 0, count = 0;  // elements
+  const std::byte* ahead = nullptr;
+  std::int64_t ahead_step = 0;        // bytes per 64 bytes of w
+};
+
+// Rows [row, row + MR), NV vectors of the tile at a time.
+template <WeightCodec kCodec, DotUnit kUnit, int MR, int NV>
+void fused_rows(const GemmArgs& g, const WeightBlock& block, std::int64_t row) {
+  constexpr int kRun = run_length<kCodec>;
+  constexpr int kStep = elements_per_step(kUnit);
+  constexpr int kSteps = kRun / kStep;  // of a run
+  constexpr int kRuns = 16 / kSteps;    // of a line of activations
+  const std::int64_t run_bytes = g.vectors * 64;
+  const float* const rows = g.a + row * (g.elements / kStep);
+  const std::byte* ahead = block.ahead;
+  for (int v0 = 0; v0 < g.vectors; v0 += NV) {
+    const auto body = [&](Accumulators<MR, NV>& acc, std::int64_t k, std::int64_t length) {
+      const float* a = rows + k / kStep * MR;
+      const std::byte* w = block.w + (k - block.begin) / kRun * run_bytes + v0 * 64;
+      for (std::int64_t line = 0; line < length / kStep; line += 16, a += MR * 16) {
+        for (int run = 0; run < kRuns; ++run, w += run_bytes) {
+#pragma GCC unroll 2
+          for (int v = 0; v < NV; v += kHalf) {
+            F step[kHalf][kSteps];
+            for (int i = 0; i < kHalf; ++i, ahead += block.ahead_step) {
+              __builtin_prefetch(ahead, 0, 3);
+              decode_run<kCodec, kUnit>(w + (v + i) * 64, 0, step[i]);
+            }
+            // Broadcast anew for each half: keeping the values would cost the registers that the
+            // sums need.
+            const float* x = a + run * kSteps;
+            MOEGAUGE_FORGET(x);
+#pragma GCC unroll 4
+            for (int s = 0; s < kSteps; ++s) {
+#pragma GCC unroll 12
+              for (int r = 0; r < MR; ++r) {
+                const F xv = splat(x[r * 16 + s]);
+                for (int i = 0; i < kHalf; ++i) {
+                  acc.v[r][v + i] = dot<kUnit>(xv, step[i][s], acc.v[r][v + i]);
+                }
+              }
+            }
+          }
+        }
+      }
+    };
+    accumulate<MR, NV>(g, row, v0 * kVector, block.begin, block.count, body);
+  }
+}
+
+template <WeightCodec kCodec, DotUnit kUnit>
+void fused_row_block(const GemmArgs& g, const WeightBlock& block, std::int64_t row,
+                     std::int64_t rows) {
+  // Few rows leave registers for a whole tile, which then is one stream of memory.
+  constexpr int kWhole = fused_most<kCodec> / 2;
+  if (g.vectors == kMaxTileVectors && rows <= kWhole) {
+    with_rows<kWhole>(rows, [&](auto n) {
+      fused_rows<kCodec, kUnit, n.value, kMaxTileVectors>(g, block, row);
+    });
+  } else {
+    with_rows<fused_most<kCodec>>(
+        rows, [&](auto n) { fused_rows<kCodec, kUnit, n.value, kHalf>(g, block, row); });
+  }
+}
+
+// `bytes` of weights in memory follow in the next block; each block of rows fetches its share.
+template <WeightCodec kCodec, DotUnit kUnit>
+void fused_all_rows(const GemmArgs& g, WeightBlock block, const std::byte* next,
+                    std::int64_t bytes) {
+  const RowBlocks blocks(g.rows);
+  const std::int64_t lines = block.count / run_length<kCodec> * g.vectors * blocks.count;
+  block.ahead_step = g.prefetch > 0 ? (bytes + lines - 1) / lines : 0;
+  std::int64_t row = 0;
+  for (std::int64_t b = 0; b < blocks.count; ++b) {
+    block.ahead = g.prefetch > 0 ? next + b * bytes / blocks.count : block.w;
+    fused_row_block<kCodec, kUnit>(g, block, row, blocks.size(b));
+    row += blocks.size(b);
+  }
+}
+
+template <WeightCodec kCodec, DotUnit kUnit>
+void gemm_fused(const GemmArgs& g) {
+  const std::int64_t element_bytes = 64 / run_length<kCodec> * g.vectors;  // of the whole tile
+  for (std::int64_t begin = 0; begin < g.elements; begin += g.block) {
+    const std::int64_t rest = g.elements - begin;
+    const std::int64_t count = rest < g.block ? rest : g.block;
+    const std::int64_t bytes = count * element_bytes;
+    const WeightBlock block = {.w = g.w + begin * element_bytes, .begin = begin, .count = count};
+    if (g.rows <= fused_most<kCodec>) {
+      fused_all_rows<kCodec, kUnit>(g, block, block.w + g.prefetch, bytes);
+    } else if constexpr (transcoded<kCodec>) {
+      // Decoding costs too much to be done per block of rows: once, to packed bf16.
+      auto* const panel = reinterpret_cast<std::byte*>(g.panel);
+      transcode<kCodec>(block.w, bytes / 64, g.vectors, panel);
+      const WeightBlock decoded = {.w = panel, .begin = begin, .count = count};
+      fused_all_rows<WeightCodec::bf16, kUnit>(g, decoded, block.w + bytes, bytes);
+    } else {
+      fused_all_rows<kCodec, kUnit>(g, block, block.w + bytes, bytes);
+    }
+  }
+}
+
 // One scale for the whole contracted dimension: applied once, at the end.
 MOEGAUGE_INLINE void scale_outputs(const GemmArgs& g) {
-  const std::int64_t stride = g.vectors * kVector;
+  const std::int64_t ld = g.vectors * kVector;
   const BlockScales scales = {g.a_scale, g.w_scale, g.scale_lanes};
   for (std::int64_t r = 0; r < g.rows; ++r) {
-    for (std::int64_t j = 0; j < stride; j += L) {
-      float* c = g.c + r * stride + j;
-      store(c, (load(c) * splat(g.a_scale ? g.a_scale[r] : 1.0f)) *
-                   scales.weights(static_cast<int>(j)));
+    for (std::int64_t j = 0; j < ld; j += L) {
+      float* c = g.c + r * ld + j;
+      store(c, (load(c) * splat(g.a_scale ? g.a_scale[r] : 1.0f)) * scales.weights(j));
     }
   }
 }
 
 template <WeightCodec kCodec, DotUnit kUnit>
 void gemm_as(const GemmArgs& g) {
-  constexpr int kFull = MOEGAUGE_LANES == 16 ? 4 : 2;
-  const std::int64_t element_bytes = 64 / kVector / run_length<kCodec>;
-  for (std::int64_t begin = 0; begin < g.elements; begin += g.block) {
-    const std::int64_t rest = g.elements - begin;
-    const std::int64_t count = rest < g.block ? rest : g.block;
-    const std::byte* w = g.w + begin * element_bytes * g.vectors * kVector;
-    decode_tile<kCodec, kUnit>(w, g.vectors, count, g.prefetch, g.panel);
-    if (g.vectors * kVector % (kFull * L) == 0) {
-      panel_rows<kUnit, kFull>(g, begin, count);
-    } else {
-      panel_rows<kUnit, 2>(g, begin, count);
-    }
+  if constexpr (fused_most<kCodec> > 0) {
+    gemm_fused<kCodec, kUnit>(g);
+  } else {
+    gemm_by_panels<kCodec, kUnit>(g);
   }
   if (g.group > g.block) scale_outputs(g);
 }

@@ -21,7 +21,7 @@ namespace moegauge::cpu {
 inline constexpr int kVector = 16;         // output columns of one vector
 inline constexpr int kPadElements = 32;    // rows and packed weights are padded to a multiple of this
 inline constexpr int kMaxTileVectors = 4;  // vectors of a full tile
-inline constexpr int kRowBlock = 6;        // rows that one register tile covers at most
+inline constexpr int kRowBlock = 12;       // rows that one register tile covers at most
 
 enum class WeightCodec : std::uint8_t { bf16, fp16, e4m3fn };
 inline constexpr int kWeightCodecs = 3;
@@ -61,7 +61,7 @@ struct GemmArgs {
   float* c = nullptr;              // [rows][vectors * 16], overwritten
 };
 constexpr std::int64_t panel_floats(std::int64_t block) {
-  return block * kMaxTileVectors * kVector;
+  return block * 2 * kVector;  // half a tile at a time
 }
 
 enum class ActivationFunction : std::uint8_t { silu, gelu_erf, gelu_tanh, swiglu_clamped };

@@ -18,6 +18,10 @@ MOEGAUGE_INLINE F dot(F x, F w, F acc) {
 
 #include "kernels/cpu/isa/decode_generic.h"
 constexpr const std::uint8_t* kE4m3Order = kOrders.by_run4;
+template <WeightCodec>
+constexpr int fused_most = 0;  // a column vector is several registers here
+template <WeightCodec>
+constexpr bool transcoded = false;
 #include "kernels/cpu/isa/kernel_body.h"
 
 }  // namespace

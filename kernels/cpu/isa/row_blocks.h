@@ -8,3 +8,8 @@ struct RowBlocks {
         larger(rows - smaller * count) {}
   int size(std::int64_t block) const { return static_cast<int>(smaller + (block < larger ? 1 : 0)); }
 };
+
+template <int kValue>
+struct Constant {
+  static constexpr int value = kValue;
+};

@@ -11,6 +11,8 @@ typedef std::uint16_t H __attribute__((vector_size(2 * L)));
 typedef std::uint8_t B __attribute__((vector_size(L)));
 
 #define MOEGAUGE_INLINE inline __attribute__((always_inline))
+// What the compiler knows about a pointer's target stops here.
+#define MOEGAUGE_FORGET(pointer) asm volatile("" : "+r"(pointer))
 
 template <typename V, typename T>
 MOEGAUGE_INLINE V load_as(const T* p) {

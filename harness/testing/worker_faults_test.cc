@@ -88,6 +88,18 @@ TEST_F(WorkerFaults, EveryWayToEndIsTold) {
   EXPECT_EQ(outcome.of("honest").status(), Status::ok);
 }
 
+// Weights are loaded once per worker: a load that kills its process would cost one process, and for
+// a hang one time limit, per case.
+TEST_F(WorkerFaults, ALoadThatKillsTwoWorkersIsNotTriedAThirdTime) {
+  const auto suite = folder_.suite(R"("tokens": [1, 2, 4, 8])");
+  run_command(MOEGAUGE_WITH_FAULTS,
+              {"run", suite, "--out", out(), "--backend", "segfault_load"}, folder_.path());
+  const Result result = load_result(out()).result;
+  const auto reason = [&](std::size_t i) { return std::get<Unmeasured>(result.cases[i].outcome).reason; };
+  EXPECT_EQ(reason(1), "killed by SIGSEGV while loading weights");
+  EXPECT_EQ(reason(3), "killed by SIGSEGV while loading weights, as twice before; not tried again");
+}
+
 TEST_F(WorkerFaults, AHangIsStoppedAtTheTimeLimit) {
   const auto start = std::chrono::steady_clock::now();
   const Outcome outcome = run("hang,stubborn,honest", {"--timeout", "2"});

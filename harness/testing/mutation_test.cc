@@ -1,0 +1,113 @@
+// Every way in which a kernel can be wrong that the design lists must come out `inaccurate` under the
+// limits that ship, and the honest kernel `ok`: a limit that lets a mutant pass is no limit.
+//
+// Scale units are spread by 2^u, u in [-2, 2], so that a kernel that reads a neighbour's scale is far
+// off. 300 tokens: some rows of the pool of 256 repeat.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "harness/measure/session.h"
+#include "harness/testing/command.h"
+#include "kernels/mutants/mutants.h"
+
+namespace moegauge {
+namespace {
+
+class Mutation : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {
+ protected:
+  // K = 512 and N = 192: four and one and a half blocks of 128.
+  Mutation() {
+    folder_.write("config.json", R"({"model_type": "mixtral", "num_local_experts": 8,
+      "num_experts_per_tok": 2, "hidden_size": 512, "intermediate_size": 192, "hidden_act": "silu"})");
+  }
+
+  CaseRecord measure(const std::string& scheme, std::span<const Backend* const> backends,
+                     std::int64_t tokens) {
+    CaseCoordinates c;
+    c.model = folder_.path() / "config.json";
+    c.scheme = scheme;
+    c.tokens = tokens;
+    MeasureSettings settings;
+    settings.seed = 1;
+    settings.unit_spread = 2;
+    settings.stopping.seconds_per_member = 0.01;
+    LayerSession session({c}, {}, backends, settings, [](std::size_t, Phase) {});
+    const std::vector<std::size_t> members = {0};
+    return session.measure(members).records.at(0).record;
+  }
+
+  static std::vector<const Backend*> mutant(const std::string& name) {
+    std::vector<const Backend*> found;
+    for (const Backend* backend : mutant_backends()) {
+      if (backend->name() == "mutant:" + name) found.push_back(backend);
+    }
+    return found;
+  }
+
+  TestFolder folder_;
+};
+
+TEST_P(Mutation, IsInaccurateUnderTheLimitsThatShip) {
+  const auto& [scheme, name] = GetParam();
+  const auto backends = mutant(name);
+  ASSERT_EQ(backends.size(), 1u) << "no mutant is called " << name;
+  const CaseRecord record = measure(scheme, backends, 300);
+  if (record.status() == Status::unsupported) {
+    // The design's list is "for each scheme to which it applies".
+    ASSERT_EQ(name, "shifted_scale") << std::get<Unmeasured>(record.outcome).reason;
+    ASSERT_EQ(make_scheme(scheme)->traits().weight.scale, ScaleKind::none);
+    return;
+  }
+  ASSERT_EQ(record.status(), Status::inaccurate);
+  const auto& outcome = std::get<Unmeasured>(record.outcome);
+  EXPECT_THAT(outcome.reason, ::testing::AnyOf(::testing::HasSubstr("exceeds"),
+                                               ::testing::HasSubstr("not finite"),
+                                               ::testing::HasSubstr("not deterministic")));
+  EXPECT_TRUE(outcome.check);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    EveryMutant, Mutation,
+    ::testing::Combine(::testing::Values("bf16", "fp8_block"),
+                       ::testing::Values("zeros", "stale", "dropped_k_tail", "swapped_gate_up",
+                                         "wrong_expert", "doubled_router_weight", "shifted_scale",
+                                         "dropped_token", "bad_row", "nan", "nondeterministic")),
+    [](const auto& test) { return std::get<0>(test.param) + "_" + std::get<1>(test.param); });
+
+class HonestKernel : public Mutation {};
+
+TEST_P(HonestKernel, IsOkOnTheSameInputs) {
+  const CaseRecord record = measure(std::get<0>(GetParam()), all_backends(), 300);
+  ASSERT_EQ(record.status(), Status::ok) << std::get<Unmeasured>(record.outcome).reason;
+  EXPECT_EQ(record.measured()->check.checked.tokens, 256);
+  EXPECT_EQ(record.measured()->check.checked.rows, 300);
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryScheme, HonestKernel,
+                         ::testing::Combine(::testing::Values("bf16", "fp8_block"),
+                                            ::testing::Values("honest")));
+
+class OneBadRow : public Mutation {};
+
+// One row of 8192 with its sign turned moves the whole by 2 / sqrt(8192) = 0.022 at most, and stands
+// out at 2 by itself.
+TEST_P(OneBadRow, Of8192IsCaughtByItself) {
+  const CaseRecord record = measure(std::get<0>(GetParam()), mutant("bad_row"), 8192);
+  ASSERT_EQ(record.status(), Status::inaccurate);
+  const ErrorMetrics& error =
+      std::get<Unmeasured>(record.outcome).check->error.implementation;
+  EXPECT_NEAR(error.worst_token, 2, 0.05);
+  EXPECT_LT(error.relative_l2, 0.1);
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryScheme, OneBadRow,
+                         ::testing::Combine(::testing::Values("bf16", "fp8_block"),
+                                            ::testing::Values("bad_row")));
+
+}  // namespace
+}  // namespace moegauge

@@ -1,0 +1,174 @@
+// `moegauge run` as a user meets it: exit codes, messages, files, the repro line. Scripted backends
+// stand in for kernels (harness/testing/faulty_main.cc).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "harness/result/result_io.h"
+#include "harness/testing/command.h"
+
+namespace moegauge {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class Run : public ::testing::Test {
+ protected:
+  Finished run(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "run");
+    return run_command(MOEGAUGE_WITH_FAULTS, arguments, folder_.path());
+  }
+  Finished run_suite(const std::string& fields, std::vector<std::string> options = {}) {
+    std::vector<std::string> arguments = {folder_.suite(fields), "--out", out()};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    return run(arguments);
+  }
+  std::string out() const { return folder_.path() / "result.json"; }
+
+  TestFolder folder_;
+};
+
+TEST_F(Run, WritesATableAndAResult) {
+  const Finished finished =
+      run_suite(R"("tokens": [1, 2], "backend": "honest", "config": ["default", {"BLOCK_SIZE_M": 8}])");
+  EXPECT_EQ(finished.code, 0) << finished.err;
+  EXPECT_THAT(finished.out, HasSubstr("of floor"));
+  EXPECT_THAT(finished.err, HasSubstr("[4/4]"));
+  EXPECT_THAT(finished.err, Not(HasSubstr("\r"))) << "plain lines where no terminal is";
+  const Result result = load_result(out()).result;
+  EXPECT_EQ(result.cases.size(), 4u);
+  ASSERT_EQ(result.comparisons.size(), 2u);
+  EXPECT_NEAR(result.comparisons[0].ratio, 1, 1e-9) << "both take the scripted 100 us";
+}
+
+TEST_F(Run, QuietSaysNothingOnStderr) {
+  const Finished finished = run_suite(R"("backend": "honest")", {"--quiet"});
+  EXPECT_EQ(finished.code, 0);
+  EXPECT_THAT(finished.err, IsEmpty());
+}
+
+TEST_F(Run, RefusesWhatItCannotRead) {
+  Finished finished = run_suite(R"("tokns": 1, "backend": "honest")");
+  EXPECT_EQ(finished.code, 2);
+  EXPECT_THAT(finished.err, StartsWith("moegauge: "));
+  EXPECT_THAT(finished.err, HasSubstr("suite.json"));
+  EXPECT_THAT(finished.err, HasSubstr("tokens"));
+  EXPECT_EQ(std::count(finished.err.begin(), finished.err.end(), '\n'), 1) << finished.err;
+
+  finished = run({"no-such-suite"});
+  EXPECT_EQ(finished.code, 2);
+  EXPECT_THAT(finished.err, HasSubstr("there is no such suite"));
+}
+
+TEST_F(Run, RefusesOptionsThatMeanNothing) {
+  for (const std::vector<std::string>& options :
+       {std::vector<std::string>{"--backend", "honset"}, {"--device", "honest:3"},
+        {"--tokens", "many"}, {"--shard", "3/2"}, {"--budget", "soon"}, {"--timeout", "0"},
+        {"--retries", "-1"}, {"--dump", "somewhere"}, {"--profile", "x"}, {"--iterate", "nothing"},
+        {"--no-such-option"}}) {
+    const Finished finished = run_suite(R"("backend": "honest")", options);
+    EXPECT_EQ(finished.code, 2) << options.front();
+    EXPECT_THAT(finished.err, StartsWith("moegauge: ")) << options.front();
+    EXPECT_FALSE(std::filesystem::exists(out())) << options.front();
+  }
+}
+
+TEST_F(Run, AnEmptyFilterIsNoVerdict) {
+  EXPECT_EQ(run_suite(R"("backend": "honest")", {"--filter", "*/M=77"}).code, 4);
+}
+
+TEST_F(Run, ATunedConfigWithoutAFileIsSkippedAndNamesIt) {
+  const Finished finished = run_suite(R"("backend": "honest", "config": "tuned")");
+  EXPECT_EQ(finished.code, 4);
+  const Result result = load_result(out()).result;
+  EXPECT_EQ(result.cases[0].status(), Status::skipped);
+  EXPECT_EQ(std::get<Unmeasured>(result.cases[0].outcome).reason,
+            "no tuned file E=8,N=128,device_name=Scripted.json");
+}
+
+TEST_F(Run, AutoTakesTheFirstBackendThatDoesNotRefuse) {
+  const Finished finished = run_suite(R"("backend": "auto")");
+  EXPECT_EQ(finished.code, 0);
+  EXPECT_EQ(load_result(out()).result.cases[0].backend, "honest");
+}
+
+TEST_F(Run, AResultThatCannotBeWrittenIsALine) {
+  const Finished finished = run({folder_.suite(R"("backend": "honest")"), "--out", "/proc/no/such"});
+  EXPECT_EQ(finished.code, 2);
+  EXPECT_THAT(finished.err, HasSubstr("/proc/no/such"));
+}
+
+// The line in the record, given to a shell, measures that case alone and writes no file.
+TEST_F(Run, TheReproLineRepeatsOneCase) {
+  run_suite(R"("tokens": [1, 2], "backend": "honest", "config": [{"BLOCK_SIZE_M": 8}, "default"])",
+            {"--tokens", "4,8", "--seed", "7"});
+  const CaseRecord record = load_result(out()).result.cases[2];
+  ASSERT_THAT(record.repro, StartsWith("moegauge run "));
+  EXPECT_THAT(record.repro, HasSubstr("--seed 7"));
+  std::filesystem::remove(out());
+
+  const auto start = std::chrono::steady_clock::now();
+  const std::string command = std::string(MOEGAUGE_WITH_FAULTS) + record.repro.substr(8);
+  const Finished finished = run_command("/bin/sh", {"-c", command}, folder_.path());
+  EXPECT_EQ(finished.code, 0) << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr("[1/1] " + record.id()));
+  EXPECT_FALSE(std::filesystem::exists(out()));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+}
+
+TEST_F(Run, AnotherSeedsJournalIsNotResumed) {
+  run_suite(R"("backend": "honest")");
+  const Finished finished = run_suite(R"("backend": "honest")", {"--resume", "--seed", "5"});
+  EXPECT_EQ(finished.code, 2);
+  EXPECT_THAT(finished.err, HasSubstr("journal"));
+}
+
+// Rivals are compared on rounds that they shared: where one of two is missing from the journal, the
+// other is measured again with it.
+TEST_F(Run, ResumingMeasuresAPointThatIsIncompleteAsAWhole) {
+  const std::string fields = R"("backend": "honest", "config": ["default", {"BLOCK_SIZE_M": 8}])";
+  run_suite(fields);
+  const std::string journal = read_file(out() + ".journal");
+  const std::size_t second_end = journal.find('\n', journal.find('\n') + 1);
+  std::filesystem::remove(out());
+  folder_.write("result.json.journal", journal.substr(0, second_end + 40));  // header, one case, a cut one
+  EXPECT_EQ(run_suite(fields, {"--resume"}).code, 0);
+  EXPECT_EQ(load_result(out()).result.comparisons.size(), 1u);
+}
+
+TEST_F(Run, ShardsShareTheWork) {
+  const std::string fields = R"("backend": "honest", "tokens": [1, 2, 4])";
+  run_suite(fields, {"--shard", "1/2"});
+  EXPECT_EQ(load_result(out()).result.cases.size(), 2u);
+  run_suite(fields, {"--shard", "2/2"});
+  EXPECT_EQ(load_result(out()).result.cases.size(), 1u);
+}
+
+TEST_F(Run, WorksFromAnyFolder) {
+  const Finished finished = run_command(
+      "/bin/sh", {"-c", std::string("cd / && ") + MOEGAUGE_WITH_FAULTS + " run " +
+                            folder_.suite(R"("backend": "honest")") + " --out " + out()},
+      folder_.path());
+  EXPECT_EQ(finished.code, 0) << finished.err;
+}
+
+TEST_F(Run, HelpNamesEveryOption) {
+  const Finished finished = run({"--help"});
+  EXPECT_EQ(finished.code, 0);
+  for (const char* option : {"--out", "--backend", "--device", "--filter", "--tokens", "--shard",
+                             "--resume", "--retries", "--budget", "--timeout", "--seed", "--quiet",
+                             "--iterate"}) {
+    EXPECT_THAT(finished.out, HasSubstr(option));
+  }
+}
+
+}  // namespace
+}  // namespace moegauge

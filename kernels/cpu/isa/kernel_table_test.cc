@@ -1,0 +1,307 @@
+// Every level's bulk conversions against the scalar formats, bit by bit, and its elementwise
+// functions against the C library.
+#include "kernels/cpu/isa/kernel_table.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <random>
+#include <vector>
+
+#include "kernels/cpu/isa_level.h"
+#include "reference/formats/bf16.h"
+#include "reference/formats/fp16.h"
+#include "reference/formats/fp8.h"
+
+namespace moegauge::cpu {
+namespace {
+
+std::vector<IsaLevel> supported_levels() {
+  std::vector<IsaLevel> levels;
+  for (const IsaLevel level : all_isa_levels()) {
+    if (supported(level)) levels.push_back(level);
+  }
+  return levels;
+}
+
+std::vector<std::uint16_t> all_halves() {
+  std::vector<std::uint16_t> bits(65536);
+  for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<std::uint16_t>(i);
+  return bits;
+}
+
+// Every bf16 value; the floats halfway between neighbours and the ones beside those, where rounding
+// turns; and random bit patterns.
+std::vector<float> interesting_floats() {
+  std::vector<float> values;
+  for (std::uint32_t upper = 0; upper < 65536; ++upper) {
+    for (const std::uint32_t lower : {0x0000u, 0x7FFFu, 0x8000u, 0x8001u}) {
+      values.push_back(std::bit_cast<float>((upper << 16) | lower));
+    }
+  }
+  std::mt19937 engine(1);
+  for (int i = 0; i < 100'003; ++i) {
+    values.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(engine())));
+  }
+  return values;
+}
+
+class KernelTableTest : public testing::TestWithParam<IsaLevel> {
+ protected:
+  const KernelTable& table() const { return kernels(GetParam()); }
+};
+INSTANTIATE_TEST_SUITE_P(Levels, KernelTableTest, testing::ValuesIn(supported_levels()),
+                         [](const auto& param) { return std::string(to_string(param.param)); });
+
+TEST_P(KernelTableTest, WidensEveryHalfAsTheScalarFormatsDo) {
+  const std::vector<std::uint16_t> in = all_halves();
+  std::vector<float> out(in.size());
+  table().widen(NarrowType::bf16, in.data(), 65536, out.data());
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(out[i]),
+              std::bit_cast<std::uint32_t>(bf16_to_float(in[i])))
+        << i;
+  }
+  table().widen(NarrowType::fp16, in.data(), 65536, out.data());
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(out[i]),
+              std::bit_cast<std::uint32_t>(fp16_to_float(in[i])))
+        << i;
+  }
+}
+
+TEST_P(KernelTableTest, NarrowsAsTheScalarFormatsDo) {
+  const std::vector<float> in = interesting_floats();
+  const auto n = static_cast<std::int64_t>(in.size());
+  std::vector<std::uint16_t> out(in.size());
+  table().narrow(NarrowType::bf16, in.data(), n, out.data());
+  for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(out[i], float_to_bf16(in[i])) << in[i];
+  table().narrow(NarrowType::fp16, in.data(), n, out.data());
+  for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(out[i], float_to_fp16(in[i])) << in[i];
+}
+
+TEST_P(KernelTableTest, DecodesEveryFp8CodeAsTheScalarFormatsDo) {
+  std::vector<std::uint8_t> in(256);
+  for (std::size_t i = 0; i < 256; ++i) in[i] = static_cast<std::uint8_t>(i);
+  std::vector<float> out(256);
+  table().decode_fp8(Fp8Type::e4m3fn, in.data(), 256, out.data());
+  for (std::size_t i = 0; i < 256; ++i) {
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(out[i]),
+              std::bit_cast<std::uint32_t>(e4m3fn_to_float(in[i])))
+        << i;
+  }
+  table().decode_fp8(Fp8Type::e4m3fnuz, in.data(), 256, out.data());
+  for (std::size_t i = 0; i < 256; ++i) {
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(out[i]),
+              std::bit_cast<std::uint32_t>(e4m3fnuz_to_float(in[i])))
+        << i;
+  }
+}
+
+TEST_P(KernelTableTest, EncodesFp8AsTheScalarFormatsDo) {
+  std::vector<float> in = interesting_floats();
+  // Halfway between neighbouring codes, and beside it.
+  for (const auto& values : {kE4m3fnValues, kE4m3fnuzValues}) {
+    for (std::size_t i = 0; i + 1 < 127; ++i) {
+      const float middle = (values[i] + values[i + 1]) / 2;
+      for (const float sign : {1.0f, -1.0f}) {
+        in.push_back(sign * middle);
+        in.push_back(sign * std::nextafter(middle, 0.0f));
+        in.push_back(sign * std::nextafter(middle, 1000.0f));
+      }
+    }
+  }
+  const auto n = static_cast<std::int64_t>(in.size());
+  std::vector<std::uint8_t> out(in.size());
+  table().encode_fp8(Fp8Type::e4m3fn, kE4m3fnMax, in.data(), n, out.data());
+  for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(out[i], float_to_e4m3fn(in[i])) << in[i];
+  for (const float maximum : {kE4m3fnuzMax, kE4m3fnuzReducedMax}) {
+    table().encode_fp8(Fp8Type::e4m3fnuz, maximum, in.data(), n, out.data());
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      ASSERT_EQ(out[i], float_to_e4m3fnuz(in[i], maximum)) << in[i];
+    }
+  }
+}
+
+// One row with the value 1 at element k picks column k of the weights out of a GEMM.
+TEST_P(KernelTableTest, DecodesEveryWeightCodeExactlyInsideAGemm) {
+  constexpr std::int64_t kElements = 32;
+  for (const WeightCodec codec : {WeightCodec::bf16, WeightCodec::fp16, WeightCodec::e4m3fn}) {
+    const auto activation =
+        codec == WeightCodec::fp16 ? ActivationCodec::fp16 : ActivationCodec::bf16;
+    const DotUnit unit = table().dot_unit(activation);
+    const WeightLayout layout = table().weight_layout(codec, unit);
+    const int codes = codec == WeightCodec::e4m3fn ? 256 : 65536;
+    for (const std::int64_t rows : {1, 9, 13}) {
+      for (int first = 0; first < codes; first += 16) {
+        // Column c holds code first + c in element `hot`, zeros elsewhere.
+        const std::int64_t hot = first / 16 % kElements;
+        std::vector<std::uint8_t> packed(64 * 2 * kElements / static_cast<std::size_t>(layout.run));
+        for (int c = 0; c < kVector; ++c) {
+          const auto at = static_cast<std::size_t>(
+              hot / layout.run * 128 +
+              layout.order[c * layout.run + hot % layout.run] * layout.element_bytes);
+          packed[at] = static_cast<std::uint8_t>(first + c);
+          if (layout.element_bytes == 2) {
+            packed[at + 1] = static_cast<std::uint8_t>((first + c) >> 8);
+          }
+        }
+        std::vector<float> row(kElements), steps(kElements), x(static_cast<std::size_t>(rows) * kElements);
+        row[static_cast<std::size_t>(hot)] = 1;
+        table().encode({.in = row.data(), .elements = kElements, .padded = kElements,
+                        .codec = activation, .unit = unit, .out = steps.data()});
+        const std::vector<const float*> pointers(static_cast<std::size_t>(rows), steps.data());
+        table().pack_rows(pointers.data(), rows, kElements / elements_per_step(unit), x.data());
+        std::vector<float> panel(static_cast<std::size_t>(panel_floats(kElements)));
+        std::vector<float> c(static_cast<std::size_t>(rows * 32), -7);
+        table().gemm(codec, {.a = x.data(), .rows = rows, .unit = unit,
+                             .w = reinterpret_cast<const std::byte*>(packed.data()), .vectors = 2,
+                             .elements = kElements, .block = kElements, .panel = panel.data(),
+                             .c = c.data()});
+        for (int column = 0; column < kVector; ++column) {
+          const int code = first + column;
+          const float expected =
+              codec == WeightCodec::e4m3fn ? e4m3fn_to_float(static_cast<std::uint8_t>(code))
+              : codec == WeightCodec::bf16 ? bf16_to_float(static_cast<std::uint16_t>(code))
+                                           : fp16_to_float(static_cast<std::uint16_t>(code));
+          const float got = c[static_cast<std::size_t>((rows - 1) * 32 + column)];
+          if (std::isnan(expected)) {
+            ASSERT_TRUE(std::isnan(got)) << code;
+          } else if (std::isinf(expected)) {
+            ASSERT_FALSE(std::isfinite(got)) << code;
+          } else if (unit == DotUnit::bf16_pair && std::fpclassify(expected) == FP_SUBNORMAL) {
+            ASSERT_TRUE(got == expected || got == 0) << code;  // the instruction flushes them
+          } else {
+            ASSERT_EQ(got, expected) << code;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(KernelTableTest, ComputesActivationsToFp32Accuracy) {
+  // c holds gate, up in vectors of 16.
+  std::vector<float> c, gates, ups;
+  for (float g = -20; g < 20; g += 0.0625f) gates.push_back(g);
+  for (std::size_t i = 0; i < gates.size(); ++i) ups.push_back(1.0f + static_cast<float>(i % 7));
+  for (std::size_t i = 0; i < gates.size(); i += 16) {
+    c.insert(c.end(), gates.begin() + static_cast<std::ptrdiff_t>(i), gates.begin() + static_cast<std::ptrdiff_t>(i + 16));
+    c.insert(c.end(), ups.begin() + static_cast<std::ptrdiff_t>(i), ups.begin() + static_cast<std::ptrdiff_t>(i + 16));
+  }
+  const auto rows = static_cast<std::int64_t>(gates.size() / 16);
+  std::vector<float> out(gates.size());
+  const auto check = [&](ActivationFunction function, auto truth) {
+    table().activate({.c = c.data(), .rows = rows, .vectors = 2, .function = function,
+                      .alpha = 1.702f, .beta = 1, .limit = 7, .out = out.data(), .ld = 16});
+    for (std::size_t i = 0; i < gates.size(); ++i) {
+      const double expected = truth(double{gates[i]}, double{ups[i]});
+      // A few units in the last place of fp32; far in the tail the exponent's own rounding counts.
+      ASSERT_NEAR(out[i], expected, std::abs(expected) * 3e-5 + 1e-9) << gates[i];
+      if (std::abs(gates[i]) < 4) {
+        ASSERT_NEAR(out[i], expected, std::abs(expected) * 2e-6 + 1e-9) << gates[i];
+      }
+    }
+  };
+  const auto sigmoid = [](double v) { return 1 / (1 + std::exp(-v)); };
+  check(ActivationFunction::silu, [&](double g, double u) { return g * sigmoid(g) * u; });
+  check(ActivationFunction::gelu_erf, [](double g, double u) {
+    return g * 0.5 * std::erfc(-g / std::numbers::sqrt2) * u;
+  });
+  check(ActivationFunction::gelu_tanh, [&](double g, double u) {
+    return g * sigmoid(2 * std::sqrt(2 / std::numbers::pi) * (g + 0.044715 * g * g * g)) * u;
+  });
+  check(ActivationFunction::swiglu_clamped, [&](double g, double u) {
+    g = std::min(g, 7.0);
+    return (std::min(u, 7.0) + 1) * g * sigmoid(double{1.702f} * g);
+  });
+}
+
+TEST_P(KernelTableTest, GivesExactActivationsWhereTheFunctionSaturates) {
+  // silu and gelu of g >= 32 are g to the last bit of fp32, and 0 at 0: what `exact` inputs rely on.
+  std::vector<float> c(32);
+  for (std::size_t i = 0; i < 16; ++i) {
+    c[i] = i == 0 ? 0.0f : std::ldexp(1.5f, static_cast<int>(i) + 5);
+    c[16 + i] = 4;
+  }
+  std::vector<float> out(16);
+  for (const auto function : {ActivationFunction::silu, ActivationFunction::gelu_erf}) {
+    table().activate({.c = c.data(), .rows = 1, .vectors = 2, .function = function,
+                      .out = out.data(), .ld = 16});
+    for (std::size_t i = 0; i < 16; ++i) EXPECT_EQ(out[i], 4 * c[i]);
+  }
+}
+
+TEST_P(KernelTableTest, CarriesNanThroughEveryActivation) {
+  for (const auto function : {ActivationFunction::silu, ActivationFunction::gelu_erf,
+                              ActivationFunction::gelu_tanh, ActivationFunction::swiglu_clamped}) {
+    std::vector<float> c(32, 1), out(16);
+    c[3] = c[16 + 5] = std::numeric_limits<float>::quiet_NaN();
+    table().activate({.c = c.data(), .rows = 1, .vectors = 2, .function = function, .alpha = 1.702f,
+                      .beta = 1, .limit = 7, .out = out.data(), .ld = 16});
+    for (std::size_t i = 0; i < 16; ++i) EXPECT_EQ(std::isnan(out[i]), i == 3 || i == 5) << i;
+  }
+}
+
+TEST_P(KernelTableTest, QuantisesGroupsByTheirLargestFiniteMagnitude) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const DotUnit unit = table().dot_unit(ActivationCodec::e4m3fn);
+  // Groups of 32: amax 896; zeros; a NaN and an infinity beside 448; denormals; a short group.
+  std::vector<float> in(4 * 32 + 5);
+  in[0] = -896, in[1] = 2, in[2] = 1.0625f;  // 1.0625 / 2 = 0.53125, a tie: to even, 0.5
+  in[64] = std::numeric_limits<float>::quiet_NaN(), in[65] = kInfinity, in[66] = 448, in[67] = 1;
+  in[96] = 1e-40f;
+  in[128] = 4.48f;
+  std::vector<float> steps(160), scales(5);
+  table().encode({.in = in.data(), .elements = 133, .padded = 160,
+                  .codec = ActivationCodec::e4m3fn, .unit = unit, .group = 32, .amax_floor = 1e-10f,
+                  .out = steps.data(), .scales = scales.data()});
+  std::vector<float> values(160);
+  if (unit == DotUnit::fp32) {
+    values = steps;
+  } else {
+    table().widen(NarrowType::bf16, reinterpret_cast<const std::uint16_t*>(steps.data()), 160,
+                  values.data());
+  }
+  EXPECT_EQ(scales, (std::vector<float>{2, 1e-10f / 448, 1, 1e-10f / 448, 4.48f / 448}));
+  EXPECT_EQ(values[0], -448);
+  EXPECT_EQ(values[1], 1);
+  EXPECT_EQ(values[2], 0.5f);
+  EXPECT_TRUE(std::isnan(values[64]));
+  EXPECT_EQ(values[65], 448);
+  EXPECT_EQ(values[66], 448);
+  EXPECT_EQ(values[67], 1);
+  EXPECT_EQ(values[96], 0);  // 1e-40 / 2.2e-13 is far below half the smallest code
+  EXPECT_EQ(values[128], 448);
+  for (std::size_t i = 129; i < 160; ++i) EXPECT_EQ(values[i], 0) << i;
+}
+
+TEST(IsaLevels, AreNamedAndOrdered) {
+  for (const IsaLevel level : all_isa_levels()) EXPECT_EQ(isa_level_from(to_string(level)), level);
+  EXPECT_EQ(isa_level_from("avx9"), std::nullopt);
+  EXPECT_TRUE(supported(IsaLevel::portable));
+  EXPECT_TRUE(supported(best_isa_level()));
+  if (!supported(IsaLevel::avx512_bf16)) {
+    GTEST_SKIP() << "avx512_bf16 is not on this CPU: its kernels are compiled and not run";
+  }
+}
+
+TEST(IsaLevels, FollowTheEnvironmentVariableAndSayWhatIsWrongWithIt) {
+  const auto chosen = [](const char* value) {
+    setenv(kIsaVariable, value, 1);
+    const auto level = chosen_isa_level();
+    unsetenv(kIsaVariable);
+    return level;
+  };
+  EXPECT_EQ(chosen("portable").value(), IsaLevel::portable);
+  EXPECT_EQ(chosen("").value(), best_isa_level());
+  EXPECT_EQ(chosen("avx9").error(),
+            "MOEGAUGE_CPU_ISA=avx9 names no instruction-set level; portable, avx2, avx512 or "
+            "avx512_bf16");
+}
+
+}  // namespace
+}  // namespace moegauge::cpu

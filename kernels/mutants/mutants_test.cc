@@ -1,0 +1,145 @@
+#include "kernels/mutants/mutants.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <csignal>
+#include <set>
+
+#include "kernels/cpu/cpu_backend.h"
+#include "kernels/cpu/layer_testing.h"
+
+namespace moegauge {
+namespace {
+
+using namespace testing_support;
+
+const Backend& mutant(std::string_view name) {
+  for (const Backend* backend : mutant_backends()) {
+    if (backend->name() == name) return *backend;
+  }
+  throw std::runtime_error("no mutant " + std::string(name));
+}
+
+Problem problem(std::string_view scheme) {
+  return {{.experts = 4, .top_k = 2, .hidden_size = 320, .intermediate_size = 192},
+          std::shared_ptr<const Scheme>(make_scheme(scheme)),
+          9};
+}
+
+struct Outcome {
+  Numerics numerics;
+  std::vector<std::uint16_t> first, second;  // of two runs
+};
+
+Outcome run_twice(const Backend& backend, const Problem& p, const ExpertSource& experts,
+                  const TestInputs& in) {
+  auto layer = backend.load(p, experts, 1);
+  if (!layer) throw std::runtime_error(layer.error().sentence);
+  auto plan = (*layer)->plan(in.tokens, {}, 1);
+  if (!plan) throw std::runtime_error(plan.error().sentence);
+  Outcome o = {(*plan)->identity().numerics, std::vector<std::uint16_t>(in.x.size()), {}};
+  o.second = o.first;
+  EXPECT_FALSE((*plan)->set_inputs(0, in.view()));
+  EXPECT_FALSE((*plan)->poison());
+  for (auto* y : {&o.first, &o.second}) {
+    EXPECT_TRUE((*plan)->run({.calls = 1}).has_value());
+    EXPECT_FALSE((*plan)->fetch(0, *y));
+  }
+  return o;
+}
+
+class Mutants : public testing::TestWithParam<std::tuple<std::string_view, std::string_view>> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Results, Mutants,
+    testing::Combine(testing::Values("bf16", "fp8_block"),
+                     testing::Values("zeros", "stale", "dropped_k_tail", "swapped_gate_up",
+                                     "wrong_expert", "doubled_router_weight", "shifted_scale",
+                                     "dropped_token", "bad_row", "nan", "nondeterministic")),
+    [](const auto& param) {
+      return std::string(std::get<0>(param.param)) + "_" + std::string(std::get<1>(param.param));
+    });
+
+TEST_P(Mutants, AreOutsideTheLimitsInOneOfTwoRunsWhereTheirKernelIsWithin) {
+  const Problem p = problem(std::get<0>(GetParam()));
+  const Backend& backend = mutant("mutant:" + std::string(std::get<1>(GetParam())));
+  if (backend.refuses(p)) {
+    EXPECT_EQ(backend.name(), "mutant:shifted_scale");
+    EXPECT_EQ(std::get<0>(GetParam()), "bf16");
+    GTEST_SKIP() << backend.refuses(p)->sentence;
+  }
+  const RandomExperts experts(p.layer, p.scheme, 3);
+  const TestInputs in = random_inputs(p.layer, 9, 11);
+  const Outcome right = run_twice(cpu_backend(), p, experts, in);
+  const Outcome wrong = run_twice(backend, p, experts, in);
+  const auto truth = plain_layer(p.layer, *p.scheme, right.numerics,
+                                 dequantize_all(p.layer, *p.scheme, experts), in);
+  const ErrorLimits limits = p.scheme->error_limits(p.layer.dtype, false);
+  // Not "<=": a NaN is outside.
+  const auto within = [&](const std::vector<std::uint16_t>& y) {
+    const Distance d = distance(p.layer, y, truth);
+    return d.relative_l2 <= limits.relative_l2 && d.worst_token <= limits.worst_token;
+  };
+  EXPECT_TRUE(within(right.first) && within(right.second));
+  EXPECT_FALSE(within(wrong.first) && within(wrong.second));
+}
+
+TEST(Mutants, BadRowIsTheMiddleOneWithTheWrongSignAndNothingElse) {
+  const Problem p = problem("bf16");
+  const RandomExperts experts(p.layer, p.scheme, 3);
+  const TestInputs in = random_inputs(p.layer, 9, 11);
+  const Outcome right = run_twice(cpu_backend(), p, experts, in);
+  const Outcome wrong = run_twice(mutant("mutant:bad_row"), p, experts, in);
+  for (std::size_t i = 0; i < right.first.size(); ++i) {
+    const bool bad = i / 320 == 4;
+    ASSERT_EQ(wrong.first[i], bad ? right.first[i] ^ 0x8000 : right.first[i]) << i;
+  }
+}
+
+TEST(Mutants, HaveNamesOfTheirOwn) {
+  std::set<std::string_view> names;
+  for (const Backend* backend : mutant_backends()) {
+    EXPECT_THAT(backend->name(), testing::StartsWith("mutant:"));
+    names.insert(backend->name());
+  }
+  EXPECT_EQ(names.size(), mutant_backends().size());
+}
+
+class Faults : public testing::Test {
+ protected:
+  // A plan ready to run.
+  std::unique_ptr<Plan> plan(std::string_view name) {
+    auto loaded = mutant(name).load(problem_, experts_, 1);
+    layer_ = std::move(*loaded);
+    auto made = layer_->plan(9, {}, 1);
+    return std::move(*made);
+  }
+
+ private:
+  Problem problem_ = problem("bf16");
+  RandomExperts experts_{problem_.layer, problem_.scheme, 3};
+  std::unique_ptr<LoadedLayer> layer_;
+};
+
+using FaultsDeathTest = Faults;
+
+TEST_F(FaultsDeathTest, EndTheProcessInTheirOwnWay) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(static_cast<void>(plan("mutant:segv")->run({.calls = 1})),
+              testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_EXIT(static_cast<void>(plan("mutant:abort")->run({.calls = 1})),
+              testing::KilledBySignal(SIGABRT), "");
+  EXPECT_EXIT(static_cast<void>(plan("mutant:exit")->run({.calls = 1})),
+              testing::ExitedWithCode(0), "");
+}
+
+TEST_F(Faults, OutOfMemoryComesBackAsAValue) {
+  const auto seconds = plan("mutant:out_of_memory")->run({.calls = 1});
+  ASSERT_FALSE(seconds.has_value());
+  EXPECT_EQ(seconds.error().kind, FaultKind::out_of_memory);
+}
+
+}  // namespace
+}  // namespace moegauge
