@@ -85,11 +85,8 @@ void launch_variant(const moe::LayerArgs& given, cudaStream_t stream, int blocks
   launch_kernel(moe::prepare_kernel<C>, chunks, moe::kPrepareThreads, 0, !args.self_count, stream, args);
   if (upto < 2) return;
   launch_kernel(moe::layer_kernel<C>, layer_blocks<C>(blocks), moe::kLayerThreads, C::kSharedBytes, true, stream, args, C::kPairs ? 2 : 1);
-  if (!C::kDirect && upto > 2) {
-    const int vectors = args.tokens * (C::kHidden / 8);
-    launch_kernel(moe::combine_kernel<C>, (vectors + moe::kCombineThreads - 1) / moe::kCombineThreads,
-                  moe::kCombineThreads, 0, true, stream, args);
-  }
+  if (!C::kDirect && upto > 2)
+    launch_kernel(moe::combine_kernel<C>, args.tokens, moe::kCombineThreads, 0, true, stream, args);
 }
 
 template <class C>

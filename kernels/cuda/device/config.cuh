@@ -76,8 +76,8 @@ struct LayerConfig {
   static constexpr int kScaleOffset = kEpilogueOffset + align_up(kEpilogueBytes, 16);
   static constexpr int kTableOffset = kScaleOffset + kStages * kScaleBytes;
   static constexpr int kBarrierOffset = kTableOffset + kTableBytes;
-  // Two segments in flight from the scheduling warp to the math warps, 64 bytes
-  // each, behind the barriers of the stages and their own.
+  // Two segments in flight from the scheduling warp, 64 bytes each, behind the
+  // barriers of the stages, and their own barriers.
   static constexpr int kQueueOffset = align_up(kBarrierOffset + kStages * 16, 64);
   static constexpr int kSharedBytes = kQueueOffset + 2 * 64 + 2 * 16 + 1024;  // 1024: to align the base
 
@@ -117,6 +117,7 @@ struct LayerArgs {
   int* expert_rows;   // [E] rows of each expert
   int* group_rows;    // [M / 128, E] when there are more than kSelfCountPairs pairs
   u32* counters;      // zeroed by prepare: per token tile ready (1), quantised (2); parts arrived
+  u32* drawn;         // units drawn; zero between launches, the kernel leaves it so
   float* partial;     // fp32 partial tiles, kSplit only
   u64* trace;         // [blocks, 16] nanoseconds, -DMOE_TRACE builds only
   int counter_words;

@@ -235,7 +235,7 @@ __global__ void __launch_bounds__(kLayerThreads, 1) layer_kernel(const __grid_co
     }
     for (int i = 0; i < 2; ++i) {
       barrier_init(base + C::kQueueOffset + 128 + i * 16, 1);
-      barrier_init(base + C::kQueueOffset + 128 + i * 16 + 8, kMathThreads / 32);
+      barrier_init(base + C::kQueueOffset + 128 + i * 16 + 8, SegmentQueue<C>::kEmptyCount);
     }
     barrier_init_fence();
   }
@@ -247,15 +247,15 @@ __global__ void __launch_bounds__(kLayerThreads, 1) layer_kernel(const __grid_co
     registers_lower<56>();
     // The weight warp starts at once; all else needs what prepare wrote.
     if (warp == 0) {
-      if (lane == 0) weight_producer<C>(args, routing, base);
+      if (lane == 0) weight_producer<C>(args, shared);
     } else if (warp == 1) {
       dependency_wait();
-      if (lane == 0) token_producer<C>(args, routing, base);
+      if (lane == 0) token_producer<C>(args, shared);
     } else if (warp == 2 && C::kBlockScales) {
       dependency_wait();
-      scale_producer<C>(args, routing, base, lane);
+      scale_producer<C>(args, shared, lane);
     } else if (warp == 3) {
-      if (lane == 0) schedule_producer<C>(routing, shared);
+      if (lane == 0) schedule_producer<C>(args, routing, shared);
     }
   } else {
     registers_raise<224>();

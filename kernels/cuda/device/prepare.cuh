@@ -33,19 +33,27 @@ MOE_DEVICE Vec8 load8(const u16* p) {
   const uint4 v = *reinterpret_cast<const uint4*>(p);
   return {{v.x, v.y, v.z, v.w}};
 }
-MOE_DEVICE float max8(const Vec8& v) {
+// Largest finite magnitude of eight; `finite` turns false when some are not.
+MOE_DEVICE float max8(const Vec8& v, bool& finite) {
+  const u32 pair = max_magnitude_bf16(max_magnitude_bf16(v.w[0], v.w[1]), max_magnitude_bf16(v.w[2], v.w[3]));
+  const u32 bits = max(pair & 0xffffu, pair >> 16);
+  if (bits < 0x7f80u) return __uint_as_float(bits << 16);
+  finite = false;
   float amax = 0.0f;
 #pragma unroll
   for (int i = 0; i < 4; ++i)
     amax = fmaxf(amax, fmaxf(finite_magnitude(bf16_low(v.w[i])), finite_magnitude(bf16_high(v.w[i]))));
   return amax;
 }
-MOE_DEVICE uint2 quantise8(const Vec8& v, float scale) {
+MOE_DEVICE uint2 quantise8(const Vec8& v, float scale, bool finite) {
   const float r = __frcp_rn(scale);
   u16 q[4];
 #pragma unroll
-  for (int i = 0; i < 4; ++i)
-    q[i] = pack_e4m3(divide_by_scale(bf16_low(v.w[i]), scale, r), divide_by_scale(bf16_high(v.w[i]), scale, r));
+  for (int i = 0; i < 4; ++i) {
+    const float a = bf16_low(v.w[i]), b = bf16_high(v.w[i]);
+    q[i] = finite ? pack_e4m3(divide_finite(a, scale, r), divide_finite(b, scale, r))
+                  : pack_e4m3(divide_by_scale(a, scale, r), divide_by_scale(b, scale, r));
+  }
   return make_uint2(q[0] | (static_cast<u32>(q[1]) << 16), q[2] | (static_cast<u32>(q[3]) << 16));
 }
 
@@ -83,7 +91,7 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
   constexpr int kMaxPairs = 256;  // pairs of a chunk: chunk_tokens * top_k must fit
   constexpr int kVectors = ceil_div(C::kHidden, kPrepareThreads * 8);
   __shared__ int counts[C::kExperts], before[C::kExperts], first_row[C::kExperts + 1];
-  __shared__ int chunk_expert[kMaxPairs], chunk_row[kMaxPairs];
+  __shared__ int chunk_expert[kMaxPairs], chunk_row[kMaxPairs], token_rows[kMaxPairs];
   __shared__ float warp_max[2][8];
   const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
   dependents_launch();
@@ -132,17 +140,28 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
     args.pair_row[first_pair + p] = row;
   }
   __syncthreads();
+  // Each token's rows to the front of its list: under expert parallelism most have few.
+  for (int t = thread; t < last_token - first_token; t += kPrepareThreads) {
+    int n = 0;
+    for (int i = 0; i < C::kTopK; ++i)
+      if (chunk_row[t * C::kTopK + i] >= 0) chunk_row[t * C::kTopK + n++] = chunk_row[t * C::kTopK + i];
+    token_rows[t] = n;
+  }
+  __syncthreads();
 
   for (int token = first_token; token < last_token; ++token) {
     const int* rows = chunk_row + (token - first_token) * C::kTopK;
+    const int row_count = token_rows[token - first_token];
 #pragma unroll
     for (int i = 0; i < kVectors; ++i) v[i] = ahead[i];
-    load_token(token + 1);
+    if (token + 1 < last_token && (C::kDirect || token_rows[token + 1 - first_token] > 0)) load_token(token + 1);
+    if (!C::kDirect && row_count == 0) continue;
+    bool finite = true;
     float token_s = 0.0f;
     if constexpr (C::kChannelScales) {
       float amax = 0.0f;
 #pragma unroll
-      for (int i = 0; i < kVectors; ++i) amax = fmaxf(amax, max8(v[i]));
+      for (int i = 0; i < kVectors; ++i) amax = fmaxf(amax, max8(v[i], finite));
 #pragma unroll
       for (int d = 16; d > 0; d /= 2) amax = fmaxf(amax, __shfl_xor_sync(0xffffffffu, amax, d));
       if (lane == 0) warp_max[token & 1][warp] = amax;
@@ -157,17 +176,15 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
       if constexpr (C::kFp8) {
         float s = token_s;
         if constexpr (C::kBlockScales) {  // 16 lanes of 8 elements hold a group of 128
-          float amax = max8(v[i]);
+          float amax = max8(v[i], finite);
 #pragma unroll
           for (int d = 8; d > 0; d /= 2) amax = fmaxf(amax, __shfl_xor_sync(0xffffffffu, amax, d));
           s = block_scale(amax);
         }
         if (k >= C::kHidden) continue;
-        const uint2 q = quantise8(v[i], s);
-#pragma unroll
-        for (int t = 0; t < C::kTopK; ++t) {
+        const uint2 q = quantise8(v[i], s, finite);
+        for (int t = 0; t < row_count; ++t) {
           const int row = rows[t];
-          if (row < 0) continue;
           *reinterpret_cast<uint2*>(args.x_rows + static_cast<i64>(row) * C::kHidden + k) = q;
           if constexpr (C::kBlockScales) {
             if (k % 128 == 0) args.x_scale[static_cast<i64>(k / 128) * args.row_pitch + row] = s;
@@ -177,17 +194,15 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
         }
       } else {
         if (k >= C::kHidden) continue;
-#pragma unroll
-        for (int t = 0; t < C::kTopK; ++t) {
+        for (int t = 0; t < row_count; ++t) {
           const int row = rows[t];
-          if (row < 0) continue;
           *reinterpret_cast<uint4*>(args.x_rows + (static_cast<i64>(row) * C::kHidden + k) * 2) =
               make_uint4(v[i].w[0], v[i].w[1], v[i].w[2], v[i].w[3]);
         }
       }
       // With top_k = 1 nothing else writes the output of a token without a local expert.
       if constexpr (C::kDirect) {
-        if (rows[0] < 0)
+        if (row_count == 0)
           *reinterpret_cast<uint4*>(args.y + static_cast<i64>(token) * C::kHidden + k) = make_uint4(0, 0, 0, 0);
       }
     }

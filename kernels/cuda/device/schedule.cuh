@@ -1,12 +1,14 @@
 // Which tiles a block works on. Phase 0 is gate/up, phase 1 the down projection.
 // Tiles are ordered expert, weight tile, token tile, so that blocks working next
-// to each other share weights, and dealt in turn: block b takes units b, b + blocks,
-// and so on. The order in both phases is the same, so the rows that a block needs in
-// phase 1 were made at about the time of its own last tile of phase 0.
+// to each other share weights. Units of both phases form one line; a block starts
+// with its own number's and then draws the next from a counter. The order in both
+// phases is the same, so the rows of the first units of phase 1 were made long before
+// its last; and since every unit of phase 0 is drawn before any of phase 1 and waits
+// for nothing, waiting for rows cannot lock up.
 //  split (kSplit, few tokens): where tiles alone would leave multiprocessors idle, a
 //    tile's K steps are cut into parts, each a unit; the block that arrives last sums
 //    them. The number of parts is chosen on the device from the number of tiles.
-//  pairs (kPairs): dealt to clusters of two blocks. An expert's token tiles are taken
+//  pairs (kPairs): dealt in turn to clusters of two blocks. An expert's token tiles are taken
 //    two at a time, the blocks sharing the weights; a token tile left over meets two
 //    weight tiles at a time, the blocks sharing the tokens.
 #pragma once
@@ -39,7 +41,8 @@ constexpr int kMaxSplitUnits = 4 * 132;
 // Parts that finish soonest: rounds of units times steps a unit, a cut costing about
 // two steps' time for the exchange of partial sums.
 MOE_DEVICE int choose_parts(int tiles, int steps, int blocks) {
-  int best = 1, best_cost = ceil_div(tiles, blocks) * steps;
+  if (tiles >= blocks) return 1;  // drawing units already evens those out
+  int best = 1, best_cost = steps;
   for (int p = 2; p <= 8 && tiles * p <= kMaxSplitUnits && steps >= 2 * p; ++p) {
     const int cost = ceil_div(tiles * p, blocks) * (ceil_div(steps, p) + 2);
     if (cost < best_cost) best = p, best_cost = cost;
@@ -50,59 +53,39 @@ MOE_DEVICE int choose_parts(int tiles, int steps, int blocks) {
 template <class C>
 struct Schedule {
   Routing routing;
-  int phase = -1, expert = 0, position = 0, end = 0;
+  int phase = 0, expert = 0;
 
   MOE_DEVICE explicit Schedule(Routing r) : routing(r) {}
 
-  static MOE_DEVICE int steps(int phase) { return phase == 0 ? C::kSteps1 : C::kSteps2; }
-  static MOE_DEVICE int weight_tiles(int phase) { return phase == 0 ? C::kWeightTiles1 : C::kWeightTiles2; }
-  MOE_DEVICE int phase_tiles(int p) const { return routing.first_tile[C::kExperts] * weight_tiles(p); }
-
+  static MOE_DEVICE int steps(int p) { return p == 0 ? C::kSteps1 : C::kSteps2; }
+  static MOE_DEVICE int weight_tiles(int p) { return p == 0 ? C::kWeightTiles1 : C::kWeightTiles2; }
   MOE_DEVICE int parts(int p) const { return C::kSplit ? routing.parts[p] : 1; }
-
-  // First unit of a phase for a player: phase 1 goes on where phase 0's deal ended,
-  // so that those who got fewer units of phase 0 come first.
-  static MOE_DEVICE int deal(int units0, int p, int player, int players) {
-    if (p == 0) return player;
-    const int next = player - units0 % players;
-    return next < 0 ? next + players : next;
-  }
-  MOE_DEVICE int pairs_before(int p, int e) const {
+  // Tiles (pairs of them) of the experts before e.
+  MOE_DEVICE int tiles_before(int p, int e) const {
+    if constexpr (!C::kPairs) return routing.first_tile[e] * weight_tiles(p);
     const int odd = routing.first_odd[e];
     return (routing.first_tile[e] - odd) / 2 * weight_tiles(p) + odd * (weight_tiles(p) / 2);
   }
+  MOE_DEVICE int units(int p) const { return tiles_before(p, C::kExperts) * parts(p); }
 
-  MOE_DEVICE void enter_phase(int p) {
-    phase = p;
-    expert = 0;
-    const int block = blockIdx.x;
-    if constexpr (C::kPairs) {
-      position = deal(pairs_before(0, C::kExperts), p, block / 2, gridDim.x / 2);
-      end = pairs_before(p, C::kExperts);
-    } else {
-      position = deal(phase_tiles(0) * parts(0), p, block, gridDim.x);
-      end = phase_tiles(p) * parts(p);
-    }
-  }
-
-  MOE_DEVICE bool next(Segment& s) {
-    while (phase < 0 || position >= end) {
-      if (phase == 1) return false;
-      enter_phase(phase + 1);
-    }
+  // Fills in unit u of the line; false past its end. Units must not go backwards.
+  MOE_DEVICE bool locate(int u, Segment& s) {
+    const int units0 = units(0);
+    if (u >= units0 + units(1)) return false;
+    if (phase == 0 && u >= units0) phase = 1, expert = 0;
+    if (phase == 1) u -= units0;
     const int n = steps(phase), wide = weight_tiles(phase);
     s.phase = phase;
     s.parts = parts(phase);
-    s.tile = position / s.parts;
-    s.part = position - s.tile * s.parts;
+    s.tile = u / s.parts;
+    s.part = u - s.tile * s.parts;
     s.step = s.part * n / s.parts;
     s.last_step = (s.part + 1) * n / s.parts;
-    position += C::kPairs ? gridDim.x / 2 : gridDim.x;
-    auto before = [&](int e) { return C::kPairs ? pairs_before(phase, e) : routing.first_tile[e] * wide; };
-    while (s.tile >= before(expert + 1)) ++expert;
+    while (s.tile >= tiles_before(phase, expert + 1)) ++expert;
     const int base = routing.first_tile[expert];
     const int token_tiles = routing.first_tile[expert + 1] - base;
-    int inside = s.tile - before(expert), t;
+    const int inside = s.tile - tiles_before(phase, expert);
+    int t;
     s.expert = expert;
     s.share_weights = 0;
     if constexpr (C::kPairs) {
@@ -125,5 +108,15 @@ struct Schedule {
     return true;
   }
 };
+
+// The next unit for this block. In line: every unit is one draw's (each block's first
+// is free, its last draw finds nothing), so the last to draw resets the counter.
+template <class C>
+MOE_DEVICE int draw_unit(const LayerArgs& args, const Schedule<C>& schedule, int unit) {
+  if constexpr (C::kPairs) return unit + gridDim.x / 2;
+  const u32 drawn = atomicAdd(args.drawn, 1u);
+  if (drawn + 1 == static_cast<u32>(schedule.units(0) + schedule.units(1))) *args.drawn = 0;
+  return static_cast<int>(gridDim.x + drawn);
+}
 
 }  // namespace moe
