@@ -79,7 +79,10 @@ struct LayerConfig {
   // Two segments in flight from the scheduling warp, 64 bytes each, behind the
   // barriers of the stages, and their own barriers.
   static constexpr int kQueueOffset = align_up(kBarrierOffset + kStages * 16, 64);
-  static constexpr int kSharedBytes = kQueueOffset + 2 * 64 + 2 * 16 + 1024;  // 1024: to align the base
+  // Pairs: two words and their barriers, by which the first block tells the second
+  // which unit it drew.
+  static constexpr int kMailOffset = kQueueOffset + 2 * 64 + 2 * 16;
+  static constexpr int kSharedBytes = kMailOffset + 2 * 16 + 1024;  // 1024: to align the base
 
   static_assert(!kTokenRows || (kTokenTile == 128 && !kSplit), "token rows: tiles of 128 tokens, not cut");
   static_assert(!kTokenRows || !kBlockScales || kInter % 128 == 0, "token rows: a box of 128 weight rows has one scale");

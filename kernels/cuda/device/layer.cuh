@@ -202,7 +202,7 @@ MOE_DEVICE void make_routing(const LayerArgs& args, int* first_row, int* first_t
     __syncwarp();
     if (C::kSplit && thread < 2) {
       const int tiles = first_tile[C::kExperts] * (thread == 0 ? C::kWeightTiles1 : C::kWeightTiles2);
-      parts[thread] = choose_parts(tiles, thread == 0 ? C::kSteps1 : C::kSteps2, gridDim.x);
+      parts[thread] = choose_parts(tiles, thread == 0 ? C::kSteps1 : C::kSteps2, gridDim.x, thread == 1);
     }
   }
   __syncthreads();
@@ -234,6 +234,7 @@ __global__ void __launch_bounds__(kLayerThreads, 1) layer_kernel(const __grid_co
       barrier_init(base + C::kBarrierOffset + i * 16 + 8, Ring<C>::kEmptyCount);
     }
     for (int i = 0; i < 2; ++i) {
+      barrier_init(base + C::kMailOffset + i * 16 + 8, 1);
       barrier_init(base + C::kQueueOffset + 128 + i * 16, 1);
       barrier_init(base + C::kQueueOffset + 128 + i * 16 + 8, SegmentQueue<C>::kEmptyCount);
     }

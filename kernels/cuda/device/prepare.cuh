@@ -125,27 +125,40 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
   if (blockIdx.x == 0)
     for (int e = thread; e < C::kExperts; e += kPrepareThreads) args.expert_rows[e] = counts[e];
 
-  for (int p = thread; p < chunk_pairs; p += kPrepareThreads) {
-    const int e = chunk_expert[p];
-    int row = -1;
-    if (e >= 0) {
-      int rank = 0;
+  // Rows of the pairs; each token's rows, few under expert parallelism, go to the
+  // front of its list. A warp has whole tokens: top_k choices or, if that does not
+  // divide 32, one lane a token.
+  constexpr int kLanes = 32 % C::kTopK == 0 ? C::kTopK : 1, kEach = C::kTopK / kLanes;
+  const int tokens = last_token - first_token;
+  for (int base = warp * 32; base < tokens * kLanes; base += kPrepareThreads) {
+    const int token = (base + lane) / kLanes, slot = lane % kLanes;
+    int kept = 0;
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) {
+      const int p = token * C::kTopK + slot + i;
+      int row = -1;
+      if (token < tokens) {
+        const int e = chunk_expert[p];
+        if (e >= 0) {
+          int rank = 0;
 #pragma unroll 8
-      for (int q = 0; q < p; ++q) rank += chunk_expert[q] == e;
-      row = first_row[e] + before[e] + rank;
-      args.row_weight[row] = args.topk_weights[first_pair + p];
-      args.row_token[row] = first_token + p / C::kTopK;
+          for (int q = 0; q < p; ++q) rank += chunk_expert[q] == e;
+          row = first_row[e] + before[e] + rank;
+          args.row_weight[row] = args.topk_weights[first_pair + p];
+          args.row_token[row] = first_token + token;
+        }
+        args.pair_row[first_pair + p] = row;
+      }
+      if constexpr (kLanes > 1) {
+        const u32 mine = ((kLanes == 32 ? 0u : 1u << kLanes) - 1u) << (lane - slot);
+        const u32 present = __ballot_sync(0xffffffffu, row >= 0) & mine;
+        kept = __popc(present);
+        if (row >= 0) chunk_row[token * C::kTopK + __popc(present & ((1u << lane) - 1u))] = row;
+      } else if (row >= 0) {
+        chunk_row[token * C::kTopK + kept++] = row;
+      }
     }
-    chunk_row[p] = row;
-    args.pair_row[first_pair + p] = row;
-  }
-  __syncthreads();
-  // Each token's rows to the front of its list: under expert parallelism most have few.
-  for (int t = thread; t < last_token - first_token; t += kPrepareThreads) {
-    int n = 0;
-    for (int i = 0; i < C::kTopK; ++i)
-      if (chunk_row[t * C::kTopK + i] >= 0) chunk_row[t * C::kTopK + n++] = chunk_row[t * C::kTopK + i];
-    token_rows[t] = n;
+    if (slot == 0 && token < tokens) token_rows[token] = kept;
   }
   __syncthreads();
 

@@ -71,7 +71,22 @@ MOE_DEVICE void schedule_producer(const LayerArgs& args, Routing routing, u8* sh
     more = schedule.locate(unit, s);
     if (!more) s.phase = -1;
     barrier_arrive(queue.full());
-    if (more) unit = draw_unit<C>(args, schedule, unit);
+    if (!more) break;
+    if constexpr (!C::kPairs) {
+      unit = draw_unit<C>(args, schedule);
+    } else {
+      // The first block of the pair draws and sends. A word is not overwritten early:
+      // to finish the tile two back, the first needed copies made by the second.
+      const u32 word = smem_address(shared) + C::kMailOffset + queue.slot * 16, bar = word + 8;
+      if (cluster_rank() == 0) {
+        unit = draw_unit<C>(args, schedule);
+        send_word(word, unit, bar, 1);
+      } else {
+        barrier_arrive_expect(bar, 4);
+        barrier_wait(bar, queue.parity);
+        unit = *reinterpret_cast<volatile int*>(shared + C::kMailOffset + queue.slot * 16);
+      }
+    }
   }
 }
 

@@ -67,6 +67,16 @@ MOE_DEVICE void barrier_arrive_remote(u32 bar, u32 rank) {
       "mbarrier.arrive.shared::cluster.b64 _, [remote];\n}\n" ::"r"(bar), "r"(rank)
       : "memory");
 }
+// A word into another block's shared memory at the same offset, counted in bytes on
+// that block's barrier.
+MOE_DEVICE void send_word(u32 dst, u32 value, u32 bar, u32 rank) {
+  asm volatile(
+      "{\n.reg .b32 to, at;\n"
+      "mapa.shared::cluster.u32 to, %0, %3;\n"
+      "mapa.shared::cluster.u32 at, %2, %3;\n"
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [to], %1, [at];\n}\n" ::"r"(dst), "r"(value), "r"(bar), "r"(rank)
+      : "memory");
+}
 MOE_DEVICE void tensor_prefetch(const TensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }

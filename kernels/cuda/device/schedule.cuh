@@ -8,7 +8,7 @@
 //  split (kSplit, few tokens): where tiles alone would leave multiprocessors idle, a
 //    tile's K steps are cut into parts, each a unit; the block that arrives last sums
 //    them. The number of parts is chosen on the device from the number of tiles.
-//  pairs (kPairs): dealt in turn to clusters of two blocks. An expert's token tiles are taken
+//  pairs (kPairs): drawn by clusters of two blocks. An expert's token tiles are taken
 //    two at a time, the blocks sharing the weights; a token tile left over meets two
 //    weight tiles at a time, the blocks sharing the tokens.
 #pragma once
@@ -38,16 +38,12 @@ struct Routing {
 // Units a phase may have when its tiles are cut; bounds the partial sums' memory.
 constexpr int kMaxSplitUnits = 4 * 132;
 
-// Parts that finish soonest: rounds of units times steps a unit, a cut costing about
-// two steps' time for the exchange of partial sums.
-MOE_DEVICE int choose_parts(int tiles, int steps, int blocks) {
-  if (tiles >= blocks) return 1;  // drawing units already evens those out
-  int best = 1, best_cost = steps;
-  for (int p = 2; p <= 8 && tiles * p <= kMaxSplitUnits && steps >= 2 * p; ++p) {
-    const int cost = ceil_div(tiles * p, blocks) * (ceil_div(steps, p) + 2);
-    if (cost < best_cost) best = p, best_cost = cost;
-  }
-  return best;
+// Enough parts to give every block a unit, and for the last phase none longer than
+// about 32 steps, so that blocks finish together; but no part under three steps.
+MOE_DEVICE int choose_parts(int tiles, int steps, int blocks, bool last_phase) {
+  if (tiles == 0) return 1;
+  const int to_fill = blocks / tiles, to_finish = last_phase ? ceil_div(steps, 32) : 1;
+  return max(1, min(min(max(to_fill, to_finish), steps / 3), min(8, kMaxSplitUnits / tiles)));
 }
 
 template <class C>
@@ -81,7 +77,12 @@ struct Schedule {
     s.part = u - s.tile * s.parts;
     s.step = s.part * n / s.parts;
     s.last_step = (s.part + 1) * n / s.parts;
-    while (s.tile >= tiles_before(phase, expert + 1)) ++expert;
+    int last = C::kExperts - 1;  // the first expert with tiles past s.tile is in [expert, last]
+    while (expert < last) {
+      const int middle = (expert + last) / 2;
+      if (tiles_before(phase, middle + 1) > s.tile) last = middle;
+      else expert = middle + 1;
+    }
     const int base = routing.first_tile[expert];
     const int token_tiles = routing.first_tile[expert + 1] - base;
     const int inside = s.tile - tiles_before(phase, expert);
@@ -109,14 +110,13 @@ struct Schedule {
   }
 };
 
-// The next unit for this block. In line: every unit is one draw's (each block's first
-// is free, its last draw finds nothing), so the last to draw resets the counter.
+// The next unit. Every unit is followed by one draw (a player's first unit is free,
+// its last draw finds nothing), so whoever draws last resets the counter.
 template <class C>
-MOE_DEVICE int draw_unit(const LayerArgs& args, const Schedule<C>& schedule, int unit) {
-  if constexpr (C::kPairs) return unit + gridDim.x / 2;
+MOE_DEVICE int draw_unit(const LayerArgs& args, const Schedule<C>& schedule) {
   const u32 drawn = atomicAdd(args.drawn, 1u);
   if (drawn + 1 == static_cast<u32>(schedule.units(0) + schedule.units(1))) *args.drawn = 0;
-  return static_cast<int>(gridDim.x + drawn);
+  return static_cast<int>((C::kPairs ? gridDim.x / 2 : gridDim.x) + drawn);
 }
 
 }  // namespace moe
