@@ -110,7 +110,7 @@ struct Limits {
 Limits limits(const Layer& l, const Variant& v, bool exact) {
   if (!l.fp8()) return {0.003, 0.01};
   if (!v.promote) return {0.02, 0.06};
-  return exact ? Limits{0.001, 0.01} : Limits{0.01, 0.05};
+  return exact ? Limits{0.002, 0.01} : Limits{0.01, 0.05};
 }
 
 bool is_ok(const Error& e, const Limits& l) { return e.non_finite == 0 && e.relative_l2 <= l.relative && e.worst_token <= l.worst; }

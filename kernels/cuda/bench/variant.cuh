@@ -91,7 +91,7 @@ void launch_variant(const moe::LayerArgs& given, cudaStream_t stream, int blocks
 
 template <class C>
 Variant make_variant(const char* layer) {
-  return {layer,       C::kTokenTile,    C::kStages,           C::kSplit, C::kPromote, C::kTokenRows, C::kPairs, C::kTokenBox, C::kSharedBytes,
+  return {layer,       C::kTokenTile,    C::kStages,           C::kSplit, C::kPromote, C::kTokenRows, C::kPairs, C::kDealt, C::kTokenBox, C::kSharedBytes,
           setup_variant<C>, launch_variant<C>};
 }
 

@@ -23,7 +23,8 @@ constexpr int kSelfCountPairs = 4096;
 // weight rows, as two boxes of 128 (gate and up, or two halves of the down
 // projection); math warpgroup w takes rows 64w..64w+63 of each box.
 template <Scheme kScheme_, int kExperts_, int kHidden_, int kInter_, int kTopK_, bool kWeightOnInput_,
-          int kTokenTile_, int kStages_, bool kPromote_, bool kSplit_, bool kTokenRows_ = false, bool kPairs_ = false>
+          int kTokenTile_, int kStages_, bool kPromote_, bool kSplit_, bool kTokenRows_ = false, bool kPairs_ = false,
+          int kDealt_ = 1>
 struct LayerConfig {
   static constexpr Scheme kScheme = kScheme_;
   static constexpr int kExperts = kExperts_;  // local
@@ -37,6 +38,8 @@ struct LayerConfig {
   static constexpr bool kTokenRows = kTokenRows_;
   // Clusters of two blocks that share what they both read, see schedule.cuh.
   static constexpr bool kPairs = kPairs_;
+  // Units each block is dealt in turn before it draws more from the counter.
+  static constexpr int kDealt = kDealt_;
   static constexpr int kTokenBox = kTokenRows ? 64 : kTokenTile;  // rows of the token tensor maps' boxes
   static constexpr bool kBlockScales = kScheme == Scheme::fp8_block;
   static constexpr bool kChannelScales = kScheme == Scheme::fp8_ptpc;

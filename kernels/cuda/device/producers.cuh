@@ -64,8 +64,8 @@ template <class C>
 MOE_DEVICE void schedule_producer(const LayerArgs& args, Routing routing, u8* shared) {
   SegmentQueue<C> queue(shared);
   Schedule<C> schedule(routing);
-  int unit = C::kPairs ? blockIdx.x / 2 : blockIdx.x;
-  for (bool more = true; more; queue.advance()) {
+  int unit = C::kPairs ? blockIdx.x / 2 : blockIdx.x, turn = 1;
+  for (bool more = true; more; queue.advance(), ++turn) {
     barrier_wait(queue.empty(), queue.parity ^ 1);
     Segment& s = queue.segment();
     more = schedule.locate(unit, s);
@@ -73,13 +73,13 @@ MOE_DEVICE void schedule_producer(const LayerArgs& args, Routing routing, u8* sh
     barrier_arrive(queue.full());
     if (!more) break;
     if constexpr (!C::kPairs) {
-      unit = draw_unit<C>(args, schedule);
+      unit = next_unit<C>(args, schedule, unit, turn);
     } else {
       // The first block of the pair draws and sends. A word is not overwritten early:
       // to finish the tile two back, the first needed copies made by the second.
       const u32 word = smem_address(shared) + C::kMailOffset + queue.slot * 16, bar = word + 8;
       if (cluster_rank() == 0) {
-        unit = draw_unit<C>(args, schedule);
+        unit = next_unit<C>(args, schedule, unit, turn);
         send_word(word, unit, bar, 1);
       } else {
         barrier_arrive_expect(bar, 4);

@@ -1,10 +1,10 @@
 // Which tiles a block works on. Phase 0 is gate/up, phase 1 the down projection.
 // Tiles are ordered expert, weight tile, token tile, so that blocks working next
-// to each other share weights. Units of both phases form one line; a block starts
-// with its own number's and then draws the next from a counter. The order in both
+// to each other share weights. Units of both phases form one line; the first kDealt
+// rounds are dealt in turn, later units drawn from a counter. The order in both
 // phases is the same, so the rows of the first units of phase 1 were made long before
-// its last; and since every unit of phase 0 is drawn before any of phase 1 and waits
-// for nothing, waiting for rows cannot lock up.
+// its last; and since every unit of phase 0 is given out before any of phase 1 and
+// waits for nothing, waiting for rows cannot lock up.
 //  split (kSplit, few tokens): where tiles alone would leave multiprocessors idle, a
 //    tile's K steps are cut into parts, each a unit; the block that arrives last sums
 //    them. The number of parts is chosen on the device from the number of tiles.
@@ -38,12 +38,9 @@ struct Routing {
 // Units a phase may have when its tiles are cut; bounds the partial sums' memory.
 constexpr int kMaxSplitUnits = 4 * 132;
 
-// Enough parts to give every block a unit, and for the last phase none longer than
-// about 32 steps, so that blocks finish together; but no part under three steps.
-MOE_DEVICE int choose_parts(int tiles, int steps, int blocks, bool last_phase) {
-  if (tiles == 0) return 1;
-  const int to_fill = blocks / tiles, to_finish = last_phase ? ceil_div(steps, 32) : 1;
-  return max(1, min(min(max(to_fill, to_finish), steps / 3), min(8, kMaxSplitUnits / tiles)));
+// Enough parts to give every block a unit, but none under three steps.
+MOE_DEVICE int choose_parts(int tiles, int steps, int blocks) {
+  return tiles == 0 ? 1 : max(1, min(min(blocks / tiles, steps / 3), 8));
 }
 
 template <class C>
@@ -110,13 +107,16 @@ struct Schedule {
   }
 };
 
-// The next unit. Every unit is followed by one draw (a player's first unit is free,
-// its last draw finds nothing), so whoever draws last resets the counter.
+// The next unit of a player (a block or pair) after its `turn`-th. A player that got
+// all it was dealt draws until it draws nothing, which makes max(0, units - (kDealt -
+// 1) * players) draws in all: whoever makes the last resets the counter.
 template <class C>
-MOE_DEVICE int draw_unit(const LayerArgs& args, const Schedule<C>& schedule) {
-  const u32 drawn = atomicAdd(args.drawn, 1u);
-  if (drawn + 1 == static_cast<u32>(schedule.units(0) + schedule.units(1))) *args.drawn = 0;
-  return static_cast<int>((C::kPairs ? gridDim.x / 2 : gridDim.x) + drawn);
+MOE_DEVICE int next_unit(const LayerArgs& args, const Schedule<C>& schedule, int unit, int turn) {
+  const int players = C::kPairs ? gridDim.x / 2 : gridDim.x;
+  if (turn < C::kDealt) return unit + players;
+  const int drawn = static_cast<int>(atomicAdd(args.drawn, 1u));
+  if (drawn + 1 == schedule.units(0) + schedule.units(1) - (C::kDealt - 1) * players) *args.drawn = 0;
+  return C::kDealt * players + drawn;
 }
 
 }  // namespace moe
