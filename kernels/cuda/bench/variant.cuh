@@ -71,6 +71,8 @@ void launch_variant(const moe::LayerArgs& given, cudaStream_t stream, int blocks
   if (args.tokens == 0) return;
   const int pairs = args.tokens * C::kTopK;
   args.self_count = pairs <= moe::kSelfCountPairs;
+  const char* early = std::getenv("EARLY_STAGES");
+  args.early_stages = early ? std::atoi(early) : C::kStages;
   // About four blocks a multiprocessor. A block's pairs must fit its table of 256
   // and lie in one counting group, hence a power of two.
   args.chunk_tokens = 1;

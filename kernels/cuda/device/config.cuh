@@ -131,6 +131,7 @@ struct LayerArgs {
   int tokens;
   int row_pitch;
   int chunk_tokens;   // tokens for each prepare block
+  int early_stages;   // stages of weights asked for before prepare's rows are known to be ready
   int self_count;     // 1: pairs <= kSelfCountPairs
 };
 

@@ -202,7 +202,7 @@ MOE_DEVICE void make_routing(const LayerArgs& args, int* first_row, int* first_t
     __syncwarp();
     if (C::kSplit && thread < 2) {
       const int tiles = first_tile[C::kExperts] * (thread == 0 ? C::kWeightTiles1 : C::kWeightTiles2);
-      parts[thread] = choose_parts(tiles, thread == 0 ? C::kSteps1 : C::kSteps2, gridDim.x);
+      parts[thread] = choose_parts(tiles, thread == 0 ? C::kSteps1 : C::kSteps2, gridDim.x, C::kTokenTile <= 16);
     }
   }
   __syncthreads();

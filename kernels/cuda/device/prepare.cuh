@@ -196,7 +196,9 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
         }
         if (k >= C::kHidden) continue;
         const uint2 q = quantise8(v[i], s, finite);
-        for (int t = 0; t < row_count; ++t) {
+#pragma unroll
+        for (int t = 0; t < C::kTopK; ++t) {
+          if (t >= row_count) break;
           const int row = rows[t];
           *reinterpret_cast<uint2*>(args.x_rows + static_cast<i64>(row) * C::kHidden + k) = q;
           if constexpr (C::kBlockScales) {
@@ -207,7 +209,9 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
         }
       } else {
         if (k >= C::kHidden) continue;
-        for (int t = 0; t < row_count; ++t) {
+#pragma unroll
+        for (int t = 0; t < C::kTopK; ++t) {
+          if (t >= row_count) break;
           const int row = rows[t];
           *reinterpret_cast<uint4*>(args.x_rows + (static_cast<i64>(row) * C::kHidden + k) * 2) =
               make_uint4(v[i].w[0], v[i].w[1], v[i].w[2], v[i].w[3]);

@@ -99,12 +99,16 @@ MOE_DEVICE void weight_producer(const LayerArgs& args, u8* shared) {
   // policy streams a fifth slower.
   const u64 policy = policy_evict_first();
   MOE_STAMP(args, 1);
+  // Weights asked for at once queue in front of prepare's own reads; a few stages
+  // keep memory busy until it is done.
+  int early = args.early_stages;
   while (queue.take(s, false, 0)) {
     const TensorMap* map = s.phase == 0 ? &args.w13 : &args.w2;
     const int row0 = s.phase == 0 ? s.expert * 2 * C::kInter + s.weight_tile * 128
                                   : s.expert * C::kHidden + s.weight_tile * 256;
     const int row1 = row0 + (s.phase == 0 ? C::kInter : 128);
     for (int step = s.step; step < s.last_step; ++step) {
+      if (early-- == 0) dependency_wait();
       barrier_wait(ring.empty(), ring.parity ^ 1);
       barrier_arrive_expect(ring.full(), C::kWeightBytes);
       if (C::kPairs && s.share_weights) {

@@ -38,9 +38,13 @@ struct Routing {
 // Units a phase may have when its tiles are cut; bounds the partial sums' memory.
 constexpr int kMaxSplitUnits = 4 * 132;
 
-// Enough parts to give every block a unit, but none under three steps.
-MOE_DEVICE int choose_parts(int tiles, int steps, int blocks) {
-  return tiles == 0 ? 1 : max(1, min(min(blocks / tiles, steps / 3), 8));
+// Enough parts to give every block a unit, but none under three steps; and with
+// `fine` (tiles whose partial sums are small) long tiles cut to about 24 steps while
+// there are few units, so that blocks finish together.
+MOE_DEVICE int choose_parts(int tiles, int steps, int blocks, bool fine) {
+  if (tiles == 0) return 1;
+  const int to_fill = min(blocks / tiles, steps / 3), to_even = fine ? min(steps / 24, kMaxSplitUnits / tiles) : 1;
+  return max(1, min(max(to_fill, to_even), 8));
 }
 
 template <class C>
