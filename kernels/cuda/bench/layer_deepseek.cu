@@ -13,9 +13,7 @@ void add_deepseek(std::vector<Layer>& layers, std::vector<Variant>& variants) {
   variants.push_back(make_variant<C<32, 4, true, false, false, 2>>(name));
   variants.push_back(make_variant<C<48, 4, true, false, false, 2>>(name));
   variants.push_back(make_variant<C<64, 4, true, false, false, 2>>(name));
-  variants.push_back(make_variant<C<8, 4, true>>(name));
   variants.push_back(make_variant<C<80, 4, false>>(name));
-  variants.push_back(make_variant<C<96, 4, false>>(name));
   variants.push_back(make_variant<C<128, 4, false, true>>(name));
   variants.push_back(make_variant<C<128, 4, false, true, true>>(name));
 }

@@ -93,6 +93,13 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
   __shared__ int counts[C::kExperts], before[C::kExperts], first_row[C::kExperts + 1];
   __shared__ int chunk_expert[kMaxPairs], chunk_row[kMaxPairs], token_rows[kMaxPairs];
   __shared__ float warp_max[2][8];
+  // A row goes to up to top_k places far apart: with many tokens it is made once in
+  // shared memory and copied whole, since eight warps each storing its piece of every
+  // row cost an address translation apiece. Three, so that one can be written while
+  // the two before it are read.
+  constexpr int kRowBytes = C::kHidden * C::kElementBytes;
+  __shared__ alignas(128) u8 staged[3][kRowBytes];
+  const bool stage_rows = args.chunk_tokens > 1;
   const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
   dependents_launch();
 
@@ -162,13 +169,16 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
   }
   __syncthreads();
 
+  int turn = 0;
   for (int token = first_token; token < last_token; ++token) {
     const int* rows = chunk_row + (token - first_token) * C::kTopK;
     const int row_count = token_rows[token - first_token];
 #pragma unroll
     for (int i = 0; i < kVectors; ++i) v[i] = ahead[i];
     if (token + 1 < last_token && (C::kDirect || token_rows[token + 1 - first_token] > 0)) load_token(token + 1);
-    if (!C::kDirect && row_count == 0) continue;
+    if (!C::kDirect && row_count == 0) continue;  // the same for all threads
+    u8* stage = staged[turn];
+    turn = turn == 2 ? 0 : turn + 1;
     bool finite = true;
     float token_s = 0.0f;
     if constexpr (C::kChannelScales) {
@@ -196,11 +206,12 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
         }
         if (k >= C::kHidden) continue;
         const uint2 q = quantise8(v[i], s, finite);
+        if (stage_rows) *reinterpret_cast<uint2*>(stage + k) = q;
 #pragma unroll
         for (int t = 0; t < C::kTopK; ++t) {
           if (t >= row_count) break;
           const int row = rows[t];
-          *reinterpret_cast<uint2*>(args.x_rows + static_cast<i64>(row) * C::kHidden + k) = q;
+          if (!stage_rows) *reinterpret_cast<uint2*>(args.x_rows + static_cast<i64>(row) * C::kHidden + k) = q;
           if constexpr (C::kBlockScales) {
             if (k % 128 == 0) args.x_scale[static_cast<i64>(k / 128) * args.row_pitch + row] = s;
           } else {
@@ -209,9 +220,10 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
         }
       } else {
         if (k >= C::kHidden) continue;
+        if (stage_rows) *reinterpret_cast<uint4*>(stage + k * 2) = make_uint4(v[i].w[0], v[i].w[1], v[i].w[2], v[i].w[3]);
 #pragma unroll
         for (int t = 0; t < C::kTopK; ++t) {
-          if (t >= row_count) break;
+          if (stage_rows || t >= row_count) break;
           const int row = rows[t];
           *reinterpret_cast<uint4*>(args.x_rows + (static_cast<i64>(row) * C::kHidden + k) * 2) =
               make_uint4(v[i].w[0], v[i].w[1], v[i].w[2], v[i].w[3]);
@@ -223,7 +235,17 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
           *reinterpret_cast<uint4*>(args.y + static_cast<i64>(token) * C::kHidden + k) = make_uint4(0, 0, 0, 0);
       }
     }
+    if (stage_rows) {
+      proxy_fence();
+      __syncthreads();
+      if (warp == 0) {
+        if (lane < row_count) bulk_store(args.x_rows + static_cast<i64>(rows[lane]) * kRowBytes, smem_address(stage), kRowBytes);
+        bulk_commit();
+        bulk_wait_read<1>();
+      }
+    }
   }
+  if (stage_rows && warp == 0) bulk_wait_all();
 }
 
 }  // namespace moe
