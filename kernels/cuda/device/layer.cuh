@@ -154,8 +154,7 @@ MOE_DEVICE void math_loop(const LayerArgs& args, u8* shared, int* shared_flag) {
     if (at.thread == 0) MOE_STAMP(args, s.phase == 0 ? 6 : 10);
     if (whole) finish_tile<C>(args, s, sum0, sum1, scratch, at, ahead, shared_flag);
     if (at.thread == 0) MOE_STAMP(args, s.phase == 0 ? 7 : 11);
-    __syncwarp();
-    if (at.lane == 0) barrier_arrive(queue.empty());
+    barrier_arrive(queue.empty());
     queue.advance();
   }
 }
@@ -178,8 +177,7 @@ MOE_DEVICE void math_loop_rows(const LayerArgs& args, u8* shared, int* group_fla
     if constexpr (C::kPromote) multiply_rows_promoted<C>(ring, steps, sum0, sum1, at, busy);
     else multiply_rows_plain<C>(ring, steps, sum0, sum1, at, busy);
     finish_rows<C>(args, s, sum0, sum1, shared + C::kEpilogueOffset, at, ahead, group_flags);
-    __syncwarp();
-    if (at.lane == 0) barrier_arrive(queue.empty());
+    barrier_arrive(queue.empty());
     queue.advance();
   }
 }

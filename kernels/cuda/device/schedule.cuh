@@ -22,6 +22,7 @@ struct Segment {
   int step, last_step;                         // K steps [step, last_step)
   int tile;                                    // within the phase
   int part, parts;                             // of the tile's K steps
+  int token_tiles;                             // of the expert: tiles that read the same weights
   int share_weights;                           // pairs: 1 weights, 0 tokens are read for both blocks
 };
 
@@ -90,6 +91,7 @@ struct Schedule {
     int t;
     s.expert = expert;
     s.share_weights = 0;
+    s.token_tiles = token_tiles;
     if constexpr (C::kPairs) {
       const int rank = blockIdx.x & 1, twos = token_tiles / 2;
       if (inside < twos * wide) {
