@@ -13,6 +13,19 @@ MOE_DEVICE float bf16_to_float(u16 b) { return __uint_as_float(static_cast<u32>(
 MOE_DEVICE float bf16_low(u32 pair) { return __uint_as_float(pair << 16); }
 MOE_DEVICE float bf16_high(u32 pair) { return __uint_as_float(pair & 0xffff0000u); }
 
+// Larger magnitude of each half of two bf16 pairs, as bits: bf16 magnitudes order as
+// unsigned integers, infinity (0x7f80) and NaN above every finite number.
+MOE_DEVICE u32 max_magnitude_bf16(u32 a, u32 b) {
+  a &= 0x7fff7fffu;
+  b &= 0x7fff7fffu;
+#if defined(__CUDA_ARCH__)
+  return __vmaxu2(a, b);
+#else
+  const u32 low = max(a & 0xffffu, b & 0xffffu), high = max(a >> 16, b >> 16);
+  return low | (high << 16);
+#endif
+}
+
 // Two fp32 to packed bf16, round to nearest even; `low` lands in bits 0..15.
 MOE_DEVICE u32 pack_bf16(float low, float high) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800

@@ -17,12 +17,15 @@ MOE_DEVICE float block_scale(float amax) { return fmaxf(amax, 1e-10f) / kE4m3Max
 MOE_DEVICE float token_scale(float amax) { return fmaxf(amax / kE4m3Max, 1.0f / (kE4m3Max * 512.0f)); }
 
 // v / scale, correctly rounded, from the rounded reciprocal: one Newton step on the
-// quotient (Markstein). Quotients past the E4M3 maximum, infinity among them, skip
-// the step since they saturate.
+// quotient (Markstein). For finite v.
+MOE_DEVICE float divide_finite(float v, float scale, float reciprocal) {
+  const float q = v * reciprocal;
+  return fmaf(fmaf(-q, scale, v), reciprocal, q);
+}
+// The same for any v: infinity, which the step would turn into NaN, saturates later.
 MOE_DEVICE float divide_by_scale(float v, float scale, float reciprocal) {
   const float q = v * reciprocal;
-  const float refined = fmaf(fmaf(-q, scale, v), reciprocal, q);
-  return fabsf(q) > 2.0f * kE4m3Max ? q : refined;
+  return fabsf(q) > 2.0f * kE4m3Max ? q : divide_finite(v, scale, reciprocal);
 }
 
 // silu(gate) * up in fp32. exp2 of a scaled argument is the hardware's own

@@ -38,14 +38,14 @@ struct Variant {
   std::string layer;
   int token_tile, stages;
   bool split, promote, token_rows, pairs;
-  int token_box;
+  int dealt, token_box;
   int shared_bytes;
   void (*setup)();                                        // raises the shared memory limit
   // upto: 1 prepare only, 2 and the layer kernel, 3 all, to place time by difference.
   void (*launch)(const moe::LayerArgs&, cudaStream_t, int blocks, int upto);
   std::string name() const {
     return "t" + std::to_string(token_tile) + "s" + std::to_string(stages) + (pairs ? "-pairs" : token_rows ? "-rows" : split ? "-split" : "-turn") +
-           (promote ? "" : "-reduced");
+           (dealt > 99 ? "-dealt" : dealt > 1 ? "-dealt" + std::to_string(dealt) : "") + (promote ? "" : "-reduced");
   }
 };
 

@@ -71,11 +71,12 @@ void launch_variant(const moe::LayerArgs& given, cudaStream_t stream, int blocks
   if (args.tokens == 0) return;
   const int pairs = args.tokens * C::kTopK;
   args.self_count = pairs <= moe::kSelfCountPairs;
-  // About four blocks a multiprocessor. A block's pairs must fit its table of 256
+  args.early_stages = 3;  // 12 MB over the device, about prepare's time
+  // About eight blocks a multiprocessor. A block's pairs must fit its table of 256
   // and lie in one counting group, hence a power of two.
   args.chunk_tokens = 1;
   while (args.chunk_tokens * 2 * C::kTopK <= 256 && args.chunk_tokens * 2 <= moe::kGroupTokens &&
-         args.chunk_tokens * 528 < args.tokens)
+         args.chunk_tokens * 1056 < args.tokens)
     args.chunk_tokens *= 2;
   const int chunks = (args.tokens + args.chunk_tokens - 1) / args.chunk_tokens;
   args.tile_capacity = pairs / C::kTokenTile + std::min(C::kExperts, pairs);
@@ -85,16 +86,13 @@ void launch_variant(const moe::LayerArgs& given, cudaStream_t stream, int blocks
   launch_kernel(moe::prepare_kernel<C>, chunks, moe::kPrepareThreads, 0, !args.self_count, stream, args);
   if (upto < 2) return;
   launch_kernel(moe::layer_kernel<C>, layer_blocks<C>(blocks), moe::kLayerThreads, C::kSharedBytes, true, stream, args, C::kPairs ? 2 : 1);
-  if (!C::kDirect && upto > 2) {
-    const int vectors = args.tokens * (C::kHidden / 8);
-    launch_kernel(moe::combine_kernel<C>, (vectors + moe::kCombineThreads - 1) / moe::kCombineThreads,
-                  moe::kCombineThreads, 0, true, stream, args);
-  }
+  if (!C::kDirect && upto > 2)
+    launch_kernel(moe::combine_kernel<C>, args.tokens, moe::kCombineThreads, 0, true, stream, args);
 }
 
 template <class C>
 Variant make_variant(const char* layer) {
-  return {layer,       C::kTokenTile,    C::kStages,           C::kSplit, C::kPromote, C::kTokenRows, C::kPairs, C::kTokenBox, C::kSharedBytes,
+  return {layer,       C::kTokenTile,    C::kStages,           C::kSplit, C::kPromote, C::kTokenRows, C::kPairs, C::kDealt, C::kTokenBox, C::kSharedBytes,
           setup_variant<C>, launch_variant<C>};
 }
 

@@ -72,11 +72,14 @@ Workspace::Workspace(const Layer& l, int max_tokens, int blocks, int max_tile) :
   take(args.counters, (tiles * 3 + 2 * moe::kMaxSplitUnits) * 4);
   take(args.partial, size_t(2) * moe::kMaxSplitUnits * 256 * 64 * 4);  // tiles of up to 64 tokens
   take(args.trace, size_t(blocks) * 16 * 8);
+  CUDA_CHECK(cudaMalloc(&args.drawn, 4));  // never poisoned: the kernel needs it zero and leaves it zero
+  CUDA_CHECK(cudaMemset(args.drawn, 0, 4));
   args.row_pitch = row_pitch;
 }
 
 Workspace::~Workspace() {
   for (auto& [p, bytes] : buffers) cudaFree(p);
+  cudaFree(args.drawn);
 }
 
 void Workspace::poison() const {

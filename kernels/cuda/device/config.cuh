@@ -15,7 +15,8 @@ __host__ __device__ constexpr int align_up(int a, int b) { return ceil_div(a, b)
 // weight rows, as two boxes of 128 (gate and up, or two halves of the down
 // projection); math warpgroup w takes rows 64w..64w+63 of each box.
 template <Scheme kScheme_, int kExperts_, int kHidden_, int kInter_, int kTopK_, bool kWeightOnInput_,
-          int kTokenTile_, int kStages_, bool kPromote_, bool kSplit_, bool kTokenRows_ = false, bool kPairs_ = false>
+          int kTokenTile_, int kStages_, bool kPromote_, bool kSplit_, bool kTokenRows_ = false, bool kPairs_ = false,
+          int kDealt_ = 1>
 struct LayerConfig {
   static constexpr Scheme kScheme = kScheme_;
   static constexpr int kExperts = kExperts_;  // local
@@ -29,6 +30,8 @@ struct LayerConfig {
   static constexpr bool kTokenRows = kTokenRows_;
   // Clusters of two blocks that share what they both read, see schedule.cuh.
   static constexpr bool kPairs = kPairs_;
+  // Units each block is dealt in turn before it draws more from the counter.
+  static constexpr int kDealt = kDealt_;
   static constexpr int kTokenBox = kTokenRows ? 64 : kTokenTile;  // rows of the token tensor maps' boxes
   static constexpr bool kBlockScales = kScheme == Scheme::fp8_block;
   static constexpr bool kChannelScales = kScheme == Scheme::fp8_ptpc;
@@ -68,10 +71,13 @@ struct LayerConfig {
   static constexpr int kScaleOffset = kEpilogueOffset + align_up(kEpilogueBytes, 16);
   static constexpr int kTableOffset = kScaleOffset + kStages * kScaleBytes;
   static constexpr int kBarrierOffset = kTableOffset + kTableBytes;
-  // Two segments in flight from the scheduling warp to the math warps, 64 bytes
-  // each, behind the barriers of the stages and their own.
+  // Two segments in flight from the scheduling warp, 64 bytes each, behind the
+  // barriers of the stages, and their own barriers.
   static constexpr int kQueueOffset = align_up(kBarrierOffset + kStages * 16, 64);
-  static constexpr int kSharedBytes = kQueueOffset + 2 * 64 + 2 * 16 + 1024;  // 1024: to align the base
+  // Pairs: two words and their barriers, by which the first block tells the second
+  // which unit it drew.
+  static constexpr int kMailOffset = kQueueOffset + 2 * 64 + 2 * 16;
+  static constexpr int kSharedBytes = kMailOffset + 2 * 16 + 1024;  // 1024: to align the base
 
   static_assert(!kTokenRows || (kTokenTile == 128 && !kSplit), "token rows: tiles of 128 tokens, not cut");
   static_assert(!kTokenRows || !kBlockScales || kInter % 128 == 0, "token rows: a box of 128 weight rows has one scale");
@@ -84,6 +90,41 @@ struct LayerConfig {
   static_assert(!kWeightOnInput || kTopK == 1, "router weight on input needs top_k = 1");
   static_assert(!kPromote || kFp8, "promotion is for FP8");
   static_assert(!kBlockScales || kPromote, "block scales need fp32 sums every 128 of K");
+};
+
+struct LayerArgs {
+  TensorMap w13, w2, x_rows_map, h_rows_map;
+  // The caller's tensors.
+  const u16* x;              // [M, K] bf16
+  const int* topk_ids;       // [M, top_k]
+  const float* topk_weights; // [M, top_k]
+  const int* expert_map;     // global to local or -1; null when all are local
+  const float* w13_scale;    // block: [E, 2N/128, K/128]; ptpc: [E, 2N]
+  const float* w2_scale;     // block: [E, K/128, N/128]; ptpc: [E, K]
+  u16* y;                    // [M, K] bf16
+  // Workspace. A row is a local pair, grouped by expert; row_pitch >= rows + tile.
+  u8* x_rows;         // [row_pitch, K] quantised (or bf16) tokens
+  float* x_scale;     // block: [K/128, row_pitch]; ptpc: [row_pitch]
+  u8* h_rows;         // [row_pitch, N] activations, quantised or bf16
+  float* h_scale;     // block: [N/128, row_pitch]; ptpc: [row_pitch]
+  u16* h_wide;        // ptpc: [row_pitch, N] bf16 before quantisation
+  u16* pair_out;      // [row_pitch, K] bf16, weighted
+  float* row_weight;  // [row_pitch]
+  int* row_token;     // [row_pitch]
+  int* pair_row;      // [M, top_k] row of a pair or -1
+  int* expert_rows;   // [E] rows of each expert
+  int* group_rows;    // [M / 128, E] when there are more than kSelfCountPairs pairs
+  u32* counters;      // zeroed by prepare: per token tile ready (1), quantised (2); parts arrived
+  u32* drawn;         // units drawn; zero between launches, the kernel leaves it so
+  float* partial;     // fp32 partial tiles, kSplit only
+  u64* trace;         // [blocks, 16] nanoseconds, -DMOE_TRACE builds only
+  int counter_words;
+  int tile_capacity;  // token tiles that fit in the counters
+  int tokens;
+  int row_pitch;
+  int chunk_tokens;   // tokens for each prepare block
+  int early_stages;   // stages of weights asked for before prepare's rows are known to be ready
+  int self_count;     // 1: pairs <= kSelfCountPairs
 };
 
 }  // namespace moe

@@ -154,8 +154,7 @@ MOE_DEVICE void math_loop(const LayerArgs& args, u8* shared, int* shared_flag) {
     if (at.thread == 0) MOE_STAMP(args, s.phase == 0 ? 6 : 10);
     if (whole) finish_tile<C>(args, s, sum0, sum1, scratch, at, ahead, shared_flag);
     if (at.thread == 0) MOE_STAMP(args, s.phase == 0 ? 7 : 11);
-    __syncwarp();
-    if (at.lane == 0) barrier_arrive(queue.empty());
+    barrier_arrive(queue.empty());
     queue.advance();
   }
 }
@@ -178,8 +177,7 @@ MOE_DEVICE void math_loop_rows(const LayerArgs& args, u8* shared, int* group_fla
     if constexpr (C::kPromote) multiply_rows_promoted<C>(ring, steps, sum0, sum1, at, busy);
     else multiply_rows_plain<C>(ring, steps, sum0, sum1, at, busy);
     finish_rows<C>(args, s, sum0, sum1, shared + C::kEpilogueOffset, at, ahead, group_flags);
-    __syncwarp();
-    if (at.lane == 0) barrier_arrive(queue.empty());
+    barrier_arrive(queue.empty());
     queue.advance();
   }
 }
@@ -202,7 +200,7 @@ MOE_DEVICE void make_routing(const LayerArgs& args, int* first_row, int* first_t
     __syncwarp();
     if (C::kSplit && thread < 2) {
       const int tiles = first_tile[C::kExperts] * (thread == 0 ? C::kWeightTiles1 : C::kWeightTiles2);
-      parts[thread] = choose_parts(tiles, thread == 0 ? C::kSteps1 : C::kSteps2, gridDim.x);
+      parts[thread] = choose_parts(tiles, thread == 0 ? C::kSteps1 : C::kSteps2, gridDim.x, C::kTokenTile <= 16);
     }
   }
   __syncthreads();
@@ -234,8 +232,9 @@ __global__ void __launch_bounds__(kLayerThreads, 1) layer_kernel(const __grid_co
       barrier_init(base + C::kBarrierOffset + i * 16 + 8, Ring<C>::kEmptyCount);
     }
     for (int i = 0; i < 2; ++i) {
+      barrier_init(base + C::kMailOffset + i * 16 + 8, 1);
       barrier_init(base + C::kQueueOffset + 128 + i * 16, 1);
-      barrier_init(base + C::kQueueOffset + 128 + i * 16 + 8, kMathThreads / 32);
+      barrier_init(base + C::kQueueOffset + 128 + i * 16 + 8, SegmentQueue<C>::kEmptyCount);
     }
     barrier_init_fence();
   }
@@ -247,15 +246,15 @@ __global__ void __launch_bounds__(kLayerThreads, 1) layer_kernel(const __grid_co
     registers_lower<56>();
     // The weight warp starts at once; all else needs what prepare wrote.
     if (warp == 0) {
-      if (lane == 0) weight_producer<C>(args, routing, base);
+      if (lane == 0) weight_producer<C>(args, shared);
     } else if (warp == 1) {
       dependency_wait();
-      if (lane == 0) token_producer<C>(args, routing, base);
+      if (lane == 0) token_producer<C>(args, shared);
     } else if (warp == 2 && C::kBlockScales) {
       dependency_wait();
-      scale_producer<C>(args, routing, base, lane);
+      scale_producer<C>(args, shared, lane);
     } else if (warp == 3) {
-      if (lane == 0) schedule_producer<C>(routing, shared);
+      if (lane == 0) schedule_producer<C>(args, routing, shared);
     }
   } else {
     registers_raise<224>();

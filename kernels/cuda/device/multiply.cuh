@@ -72,7 +72,7 @@ MOE_DEVICE void multiply_promoted(Ring<C>& ring, int steps, Tile<C>& sum0, Tile<
     const u32 scales = ring.scales(), token_scales = scales + 16, empty = ring.empty();
     float w0 = 1.0f, w1 = 1.0f;
     if constexpr (C::kBlockScales) w0 = shared_float(scales + group * 4), w1 = shared_float(scales + 8 + group * 4);
-    if constexpr (C::kTokenTile <= 64) {
+    if constexpr (C::kTokenTile <= 96) {
       Tile<C> part0, part1;
       wgmma_pin(part0);
       wgmma_pin(part1);

@@ -32,13 +32,15 @@ struct Ring {
   }
 };
 
-// Segments on their way to the math warps, so that these spend no registers on the
-// schedule. A segment with phase -1 ends the work.
+// Segments from the scheduling warp to all others; one with phase -1 ends the work.
+// Two slots: the one being multiplied and the one being loaded.
 template <class C>
 struct SegmentQueue {
   u8* shared;
   int slot = 0;
   u32 parity = 0;
+  // Math threads keep a slot until their tile is done; producers copy it and let go.
+  static constexpr u32 kEmptyCount = kMathThreads + 2 + (C::kBlockScales ? 1 : 0);
 
   MOE_DEVICE explicit SegmentQueue(u8* shared_) : shared(shared_) {}
   MOE_DEVICE Segment& segment() const { return *reinterpret_cast<Segment*>(shared + C::kQueueOffset + slot * 64); }
@@ -47,36 +49,67 @@ struct SegmentQueue {
   MOE_DEVICE void advance() {
     if (++slot == 2) slot = 0, parity ^= 1;
   }
+  // For producers: the next segment, copied. `warp`: called by all 32 lanes.
+  MOE_DEVICE bool take(Segment& s, bool warp, int lane) {
+    barrier_wait(full(), parity);
+    s = segment();
+    if (warp) __syncwarp();
+    if (!warp || lane == 0) barrier_arrive(empty());
+    advance();
+    return s.phase >= 0;
+  }
 };
 
 template <class C>
-MOE_DEVICE void schedule_producer(Routing routing, u8* shared) {
+MOE_DEVICE void schedule_producer(const LayerArgs& args, Routing routing, u8* shared) {
   SegmentQueue<C> queue(shared);
   Schedule<C> schedule(routing);
-  for (bool more = true; more; queue.advance()) {
+  int unit = C::kPairs ? blockIdx.x / 2 : blockIdx.x, turn = 1;
+  for (bool more = true; more; queue.advance(), ++turn) {
     barrier_wait(queue.empty(), queue.parity ^ 1);
     Segment& s = queue.segment();
-    more = schedule.next(s);
+    more = schedule.locate(unit, s);
     if (!more) s.phase = -1;
     barrier_arrive(queue.full());
+    if (!more) break;
+    if constexpr (!C::kPairs) {
+      unit = next_unit<C>(args, schedule, unit, turn);
+    } else {
+      // The first block of the pair draws and sends. A word is not overwritten early:
+      // to finish the tile two back, the first needed copies made by the second.
+      const u32 word = smem_address(shared) + C::kMailOffset + queue.slot * 16, bar = word + 8;
+      if (cluster_rank() == 0) {
+        unit = next_unit<C>(args, schedule, unit, turn);
+        send_word(word, unit, bar, 1);
+      } else {
+        barrier_arrive_expect(bar, 4);
+        barrier_wait(bar, queue.parity);
+        unit = *reinterpret_cast<volatile int*>(shared + C::kMailOffset + queue.slot * 16);
+      }
+    }
   }
 }
 
 template <class C>
-MOE_DEVICE void weight_producer(const LayerArgs& args, Routing routing, u32 shared) {
-  Ring<C> ring(shared);
-  Schedule<C> schedule(routing);
+MOE_DEVICE void weight_producer(const LayerArgs& args, u8* shared) {
+  Ring<C> ring(smem_address(shared));
+  SegmentQueue<C> queue(shared);
   Segment s;
-  // Not even lines that other blocks read soon are lost by this, and the default
-  // policy streams a fifth slower.
-  const u64 policy = policy_evict_first();
+  // Read once: evict first, a fifth faster than the default policy. Read by several
+  // token tiles: the default, whose lines are still there for the others.
+  const u64 once = policy_evict_first(), again = policy_evict_normal();
   MOE_STAMP(args, 1);
-  while (schedule.next(s)) {
+  // Weights asked for at once queue in front of prepare's own reads; a few stages
+  // keep memory busy until it is done.
+  int early = args.early_stages;
+  while (queue.take(s, false, 0)) {
     const TensorMap* map = s.phase == 0 ? &args.w13 : &args.w2;
     const int row0 = s.phase == 0 ? s.expert * 2 * C::kInter + s.weight_tile * 128
                                   : s.expert * C::kHidden + s.weight_tile * 256;
     const int row1 = row0 + (s.phase == 0 ? C::kInter : 128);
+    const u64 policy = !C::kSplit && s.token_tiles > 1 ? again : once;
     for (int step = s.step; step < s.last_step; ++step) {
+      if (early-- == 0) dependency_wait();
       barrier_wait(ring.empty(), ring.parity ^ 1);
       barrier_arrive_expect(ring.full(), C::kWeightBytes);
       if (C::kPairs && s.share_weights) {
@@ -100,14 +133,14 @@ MOE_DEVICE void wait_for_rows(const LayerArgs& args, const Segment& s) {
 }
 
 template <class C>
-MOE_DEVICE void token_producer(const LayerArgs& args, Routing routing, u32 shared) {
-  Ring<C> ring(shared);
-  Schedule<C> schedule(routing);
+MOE_DEVICE void token_producer(const LayerArgs& args, u8* shared) {
+  Ring<C> ring(smem_address(shared));
+  SegmentQueue<C> queue(shared);
   Segment s;
   const u64 policy = C::kTokenRows ? policy_evict_normal() : policy_evict_last();
   MOE_STAMP(args, 2);
   proxy_fence();  // x_rows was written by ordinary stores
-  while (schedule.next(s)) {
+  while (queue.take(s, false, 0)) {
     const TensorMap* map = s.phase == 0 ? &args.x_rows_map : &args.h_rows_map;
     if (s.phase == 1) {
       wait_for_rows<C>(args, s);
@@ -144,11 +177,11 @@ MOE_DEVICE const float* weight_scale_row(const LayerArgs& args, const Segment& s
 }
 
 template <class C>
-MOE_DEVICE void scale_producer(const LayerArgs& args, Routing routing, u32 shared, int lane) {
-  Ring<C> ring(shared);
-  Schedule<C> schedule(routing);
+MOE_DEVICE void scale_producer(const LayerArgs& args, u8* shared, int lane) {
+  Ring<C> ring(smem_address(shared));
+  SegmentQueue<C> queue(shared);
   Segment s;
-  while (schedule.next(s)) {
+  while (queue.take(s, true, lane)) {
     if (s.phase == 1) wait_for_rows<C>(args, s);
     const float* weight = weight_scale_row<C>(args, s, lane & 3);
     const float* token = (s.phase == 0 ? args.x_scale : args.h_scale) + s.row;

@@ -62,6 +62,16 @@ MOE_DEVICE void barrier_arrive_remote(u32 bar, u32 rank) {
       "mbarrier.arrive.shared::cluster.b64 _, [remote];\n}\n" ::"r"(bar), "r"(rank)
       : "memory");
 }
+// A word into another block's shared memory at the same offset, counted in bytes on
+// that block's barrier.
+MOE_DEVICE void send_word(u32 dst, u32 value, u32 bar, u32 rank) {
+  asm volatile(
+      "{\n.reg .b32 to, at;\n"
+      "mapa.shared::cluster.u32 to, %0, %3;\n"
+      "mapa.shared::cluster.u32 at, %2, %3;\n"
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [to], %1, [at];\n}\n" ::"r"(dst), "r"(value), "r"(bar), "r"(rank)
+      : "memory");
+}
 MOE_DEVICE void tensor_prefetch(const TensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
@@ -89,6 +99,24 @@ MOE_DEVICE void copy_async4(u32 dst, const void* src) {
 MOE_DEVICE void copy_arrive(u32 bar) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(bar) : "memory");
 }
+
+// Contiguous bytes (a multiple of 16) from shared to global memory by the copy engine.
+MOE_DEVICE void bulk_store(void* dst, u32 src, u32 bytes) {
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(dst), "r"(src), "r"(bytes) : "memory");
+}
+// And from global to shared memory, counted in bytes on `bar`.
+MOE_DEVICE void bulk_load(u32 dst, const void* src, u32 bytes, u32 bar) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(dst), "l"(src),
+               "r"(bytes), "r"(bar)
+               : "memory");
+}
+MOE_DEVICE void bulk_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+// All but the latest kPending groups of this thread have been read from shared memory.
+template <int kPending>
+MOE_DEVICE void bulk_wait_read() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
+}
+MOE_DEVICE void bulk_wait_all() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
 
 // Orders this thread's ordinary accesses against the copy engine's and wgmma's.
 MOE_DEVICE void proxy_fence() { asm volatile("fence.proxy.async;" ::: "memory"); }

@@ -1,12 +1,14 @@
 // Which tiles a block works on. Phase 0 is gate/up, phase 1 the down projection.
 // Tiles are ordered expert, weight tile, token tile, so that blocks working next
-// to each other share weights, and dealt in turn: block b takes units b, b + blocks,
-// and so on. The order in both phases is the same, so the rows that a block needs in
-// phase 1 were made at about the time of its own last tile of phase 0.
+// to each other share weights. Units of both phases form one line; the first kDealt
+// rounds are dealt in turn, later units drawn from a counter. The order in both
+// phases is the same, so the rows of the first units of phase 1 were made long before
+// its last; and since every unit of phase 0 is given out before any of phase 1 and
+// waits for nothing, waiting for rows cannot lock up.
 //  split (kSplit, few tokens): where tiles alone would leave multiprocessors idle, a
 //    tile's K steps are cut into parts, each a unit; the block that arrives last sums
 //    them. The number of parts is chosen on the device from the number of tiles.
-//  pairs (kPairs): dealt to clusters of two blocks. An expert's token tiles are taken
+//  pairs (kPairs): drawn by clusters of two blocks. An expert's token tiles are taken
 //    two at a time, the blocks sharing the weights; a token tile left over meets two
 //    weight tiles at a time, the blocks sharing the tokens.
 #pragma once
@@ -20,6 +22,7 @@ struct Segment {
   int step, last_step;                         // K steps [step, last_step)
   int tile;                                    // within the phase
   int part, parts;                             // of the tile's K steps
+  int token_tiles;                             // of the expert: tiles that read the same weights
   int share_weights;                           // pairs: 1 weights, 0 tokens are read for both blocks
 };
 
@@ -33,75 +36,62 @@ struct Routing {
   const int* parts;      // of a tile, in each phase
 };
 
-// Parts that finish soonest: rounds of units times steps a unit, a cut costing about
-// two steps' time for the exchange of partial sums.
-MOE_DEVICE int choose_parts(int tiles, int steps, int blocks) {
-  int best = 1, best_cost = ceil_div(tiles, blocks) * steps;
-  for (int p = 2; p <= 8 && tiles * p <= kMaxSplitUnits && steps >= 2 * p; ++p) {
-    const int cost = ceil_div(tiles * p, blocks) * (ceil_div(steps, p) + 2);
-    if (cost < best_cost) best = p, best_cost = cost;
-  }
-  return best;
+// Units a phase may have when its tiles are cut; bounds the partial sums' memory.
+constexpr int kMaxSplitUnits = 4 * 132;
+
+// Enough parts to give every block a unit, but none under three steps; and with
+// `fine` (tiles whose partial sums are small) long tiles cut to about 24 steps while
+// there are few units, so that blocks finish together.
+MOE_DEVICE int choose_parts(int tiles, int steps, int blocks, bool fine) {
+  if (tiles == 0) return 1;
+  const int to_fill = min(blocks / tiles, steps / 3), to_even = fine ? min(steps / 24, kMaxSplitUnits / tiles) : 1;
+  return max(1, min(max(to_fill, to_even), 8));
 }
 
 template <class C>
 struct Schedule {
   Routing routing;
-  int phase = -1, expert = 0, position = 0, end = 0;
+  int phase = 0, expert = 0;
 
   MOE_DEVICE explicit Schedule(Routing r) : routing(r) {}
 
-  static MOE_DEVICE int steps(int phase) { return phase == 0 ? C::kSteps1 : C::kSteps2; }
-  static MOE_DEVICE int weight_tiles(int phase) { return phase == 0 ? C::kWeightTiles1 : C::kWeightTiles2; }
-  MOE_DEVICE int phase_tiles(int p) const { return routing.first_tile[C::kExperts] * weight_tiles(p); }
-
+  static MOE_DEVICE int steps(int p) { return p == 0 ? C::kSteps1 : C::kSteps2; }
+  static MOE_DEVICE int weight_tiles(int p) { return p == 0 ? C::kWeightTiles1 : C::kWeightTiles2; }
   MOE_DEVICE int parts(int p) const { return C::kSplit ? routing.parts[p] : 1; }
-
-  // First unit of a phase for a player: phase 1 goes on where phase 0's deal ended,
-  // so that those who got fewer units of phase 0 come first.
-  static MOE_DEVICE int deal(int units0, int p, int player, int players) {
-    if (p == 0) return player;
-    const int next = player - units0 % players;
-    return next < 0 ? next + players : next;
-  }
-  MOE_DEVICE int pairs_before(int p, int e) const {
+  // Tiles (pairs of them) of the experts before e.
+  MOE_DEVICE int tiles_before(int p, int e) const {
+    if constexpr (!C::kPairs) return routing.first_tile[e] * weight_tiles(p);
     const int odd = routing.first_odd[e];
     return (routing.first_tile[e] - odd) / 2 * weight_tiles(p) + odd * (weight_tiles(p) / 2);
   }
+  MOE_DEVICE int units(int p) const { return tiles_before(p, C::kExperts) * parts(p); }
 
-  MOE_DEVICE void enter_phase(int p) {
-    phase = p;
-    expert = 0;
-    const int block = blockIdx.x;
-    if constexpr (C::kPairs) {
-      position = deal(pairs_before(0, C::kExperts), p, block / 2, gridDim.x / 2);
-      end = pairs_before(p, C::kExperts);
-    } else {
-      position = deal(phase_tiles(0) * parts(0), p, block, gridDim.x);
-      end = phase_tiles(p) * parts(p);
-    }
-  }
-
-  MOE_DEVICE bool next(Segment& s) {
-    while (phase < 0 || position >= end) {
-      if (phase == 1) return false;
-      enter_phase(phase + 1);
-    }
+  // Fills in unit u of the line; false past its end. Units must not go backwards.
+  MOE_DEVICE bool locate(int u, Segment& s) {
+    const int units0 = units(0);
+    if (u >= units0 + units(1)) return false;
+    if (phase == 0 && u >= units0) phase = 1, expert = 0;
+    if (phase == 1) u -= units0;
     const int n = steps(phase), wide = weight_tiles(phase);
     s.phase = phase;
     s.parts = parts(phase);
-    s.tile = position / s.parts;
-    s.part = position - s.tile * s.parts;
+    s.tile = u / s.parts;
+    s.part = u - s.tile * s.parts;
     s.step = s.part * n / s.parts;
     s.last_step = (s.part + 1) * n / s.parts;
-    position += C::kPairs ? gridDim.x / 2 : gridDim.x;
-    auto before = [&](int e) { return C::kPairs ? pairs_before(phase, e) : routing.first_tile[e] * wide; };
-    while (s.tile >= before(expert + 1)) ++expert;
+    int last = C::kExperts - 1;  // the first expert with tiles past s.tile is in [expert, last]
+    while (expert < last) {
+      const int middle = (expert + last) / 2;
+      if (tiles_before(phase, middle + 1) > s.tile) last = middle;
+      else expert = middle + 1;
+    }
     const int base = routing.first_tile[expert];
     const int token_tiles = routing.first_tile[expert + 1] - base;
-    int inside = s.tile - before(expert), t;
+    const int inside = s.tile - tiles_before(phase, expert);
+    int t;
     s.expert = expert;
     s.share_weights = 0;
+    s.token_tiles = token_tiles;
     if constexpr (C::kPairs) {
       const int rank = blockIdx.x & 1, twos = token_tiles / 2;
       if (inside < twos * wide) {
@@ -122,5 +112,17 @@ struct Schedule {
     return true;
   }
 };
+
+// The next unit of a player (a block or pair) after its `turn`-th. A player that got
+// all it was dealt draws until it draws nothing, which makes max(0, units - (kDealt -
+// 1) * players) draws in all: whoever makes the last resets the counter.
+template <class C>
+MOE_DEVICE int next_unit(const LayerArgs& args, const Schedule<C>& schedule, int unit, int turn) {
+  const int players = C::kPairs ? gridDim.x / 2 : gridDim.x;
+  if (turn < C::kDealt) return unit + players;
+  const int drawn = static_cast<int>(atomicAdd(args.drawn, 1u));
+  if (drawn + 1 == schedule.units(0) + schedule.units(1) - (C::kDealt - 1) * players) *args.drawn = 0;
+  return C::kDealt * players + drawn;
+}
 
 }  // namespace moe
