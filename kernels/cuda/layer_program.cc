@@ -29,7 +29,8 @@ CompileRequest program_request(const Layer& layer, const CudaScheme& scheme,
   text += std::string(", ") + boolean(layer.router_weight_on_input);
   text += ", " + std::to_string(config.token_tile) + ", " + std::to_string(config.stages);
   text += std::string(", ") + boolean(config.promote) + ", " + boolean(config.split_k) + ", " +
-          boolean(!config.swap_ab) + ", " + boolean(config.cluster == 2) + ">;\n";
+          boolean(!config.swap_ab) + ", " + boolean(config.cluster == 2) + ", " +
+          std::to_string(config.dealt) + ">;\n";
   text +=
       "static_assert(C::kSharedBytes == " + std::to_string(shared_bytes(layer, scheme, config)) +
       " && sizeof(moe::LayerArgs) == " + std::to_string(sizeof(moe::LayerArgs)) +

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
 
 namespace moegauge::cuda {
 namespace {
 
 // Widths for which kernels/cuda/device/wgmma.cuh has an instruction and the kernels a tile.
-constexpr std::array<int, 8> token_tiles = {8, 16, 24, 32, 48, 64, 96, 128};
+constexpr std::array<int, 9> token_tiles = {8, 16, 24, 32, 48, 64, 80, 96, 128};
 constexpr int widest_split_tile = 64;  // partial sums are kept for tiles up to this
 
 struct Key {
@@ -18,7 +19,7 @@ struct Key {
   std::int64_t least, most;
 };
 
-constexpr std::array<Key, 6> keys = {{
+constexpr std::array<Key, 7> keys = {{
     {"BLOCK_SIZE_M", [](const TileConfig& c) { return std::int64_t{c.token_tile}; },
      [](TileConfig& c, std::int64_t v) { c.token_tile = static_cast<int>(v); }, 8, 128},
     {"num_stages", [](const TileConfig& c) { return std::int64_t{c.stages}; },
@@ -29,6 +30,8 @@ constexpr std::array<Key, 6> keys = {{
      [](TileConfig& c, std::int64_t v) { c.swap_ab = v != 0; }, 0, 1},
     {"CLUSTER_SIZE", [](const TileConfig& c) { return std::int64_t{c.cluster}; },
      [](TileConfig& c, std::int64_t v) { c.cluster = static_cast<int>(v); }, 1, 2},
+    {"DEALT", [](const TileConfig& c) { return std::int64_t{c.dealt}; },
+     [](TileConfig& c, std::int64_t v) { c.dealt = static_cast<int>(v); }, 1, 1000},
     {"PROMOTE", [](const TileConfig& c) { return std::int64_t{c.promote}; },
      [](TileConfig& c, std::int64_t v) { c.promote = v != 0; }, 0, 1},
 }};
@@ -51,7 +54,7 @@ std::optional<Refusal> contradiction(const TileConfig& c, const Layer& layer,
                                      const CudaScheme& scheme) {
   if (std::ranges::find(token_tiles, c.token_tile) == token_tiles.end()) {
     return bad_value("BLOCK_SIZE_M is " + std::to_string(c.token_tile) +
-                     "; the kernels have tiles of 8, 16, 24, 32, 48, 64, 96 and 128 tokens");
+                     "; the kernels have tiles of 8, 16, 24, 32, 48, 64, 80, 96 and 128 tokens");
   }
   if (!c.swap_ab && (c.token_tile != 128 || c.split_k)) {
     return bad_value(
@@ -101,21 +104,22 @@ std::int64_t shared_bytes(const Layer& layer, const CudaScheme& scheme, const Ti
   const std::int64_t tables = align_up((layer.local_experts() + 1) * 12 + 16, 16);
   const std::int64_t barriers =
       c.stages * stage + align_up(epilogue, 16) + c.stages * scale + tables + c.stages * 16;
-  return align_up(barriers, 64) + 2 * 64 + 2 * 16 + 1024;
+  return align_up(barriers, 64) + 2 * 64 + 2 * 16 + 2 * 16 + 1024;
 }
 
 TileConfig heuristic_config(const Layer& layer, const CudaScheme& scheme, std::int64_t tokens) {
   const double rows =
       static_cast<double>(tokens * layer.top_k) / static_cast<double>(layer.experts);
   TileConfig c = {.stages = 4, .swap_ab = true, .promote = scheme.may_promote};
-  if (rows >= 64 && (!scheme.block_scales || layer.intermediate_size % 128 == 0)) {
+  const bool whole_blocks = !scheme.block_scales || layer.intermediate_size % 128 == 0;
+  if (rows >= 64 && whole_blocks) {
     c.token_tile = 128;
     c.swap_ab = false;
     return c;
   }
   // A tile holds an expert's rows in most draws: their number has a standard deviation of about its
   // root.
-  const double wanted = rows + 2 * std::max(1.0, rows / 4);
+  const double wanted = rows + 2 * std::sqrt(rows);
   c.token_tile = 64;
   for (const int tile : {8, 16, 32, 48}) {
     if (tile >= wanted) {
@@ -124,7 +128,7 @@ TileConfig heuristic_config(const Layer& layer, const CudaScheme& scheme, std::i
     }
   }
   c.split_k = true;
-  if (c.token_tile <= 16) c.stages = 5;
+  c.dealt = 2;
   return c;
 }
 

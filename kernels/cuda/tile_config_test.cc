@@ -33,7 +33,7 @@ TEST_F(TileConfigTest, DefaultsAreReadBackAsTheyWereWritten) {
 TEST_F(TileConfigTest, NamesAnUnknownKeyAndTheOnesThereAre) {
   EXPECT_EQ(refusal({{{"GROUP_SIZE_M", 8}}}),
             "the cuda backend has no config key GROUP_SIZE_M; it has BLOCK_SIZE_M, num_stages, "
-            "SPLIT_K, SWAP_AB, CLUSTER_SIZE, PROMOTE");
+            "SPLIT_K, SWAP_AB, CLUSTER_SIZE, DEALT, PROMOTE");
 }
 
 TEST_F(TileConfigTest, RefusesTooManyStagesWithTheNumbers) {

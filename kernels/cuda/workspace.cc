@@ -38,12 +38,12 @@ moe::TensorMap tensor_map(CUdeviceptr base, int element_bytes, std::int64_t rows
 
 std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
-// Tokens of one block of the prepare kernel: about four blocks a multiprocessor; a block's pairs
+// Tokens of one block of the prepare kernel: about eight blocks a multiprocessor; a block's pairs
 // must fit its table of 256 and lie in one counting group, hence a power of two.
 int chunk_tokens(std::int64_t tokens, std::int64_t top_k) {
   int chunk = 1;
   while (chunk * 2 * top_k <= 256 && chunk * 2 <= moe::kGroupTokens &&
-         chunk * std::int64_t{528} < tokens) {
+         chunk * std::int64_t{1056} < tokens) {
     chunk *= 2;
   }
   return chunk;
@@ -85,6 +85,10 @@ Workspace::Workspace(const Layer& layer, const CudaScheme& scheme, const TileCon
   args_.tokens = static_cast<int>(tokens);
   args_.row_pitch = static_cast<int>(rows);
   args_.chunk_tokens = chunk_tokens(tokens, layer.top_k);
+  args_.early_stages = 3;  // of 32 KB a block: 12 MB over the device, about prepare's time
+  zeroed_ = Buffer(sizeof(moe::u32));
+  zeroed_.fill(stream, 0);
+  args_.drawn = as<moe::u32>(zeroed_.get());
   args_.self_count = pairs <= moe::kSelfCountPairs ? 1 : 0;
   if (!layer.expert_map.empty()) {
     expert_map_ = Buffer(layer.expert_map.size() * sizeof(std::int32_t));

@@ -10,7 +10,7 @@
 #include <memory>
 #include <sstream>
 
-#include "workspace.h"
+#include "kernels/cuda/bench/workspace.h"
 
 namespace bench {
 namespace {

@@ -4,8 +4,8 @@
 #include <numeric>
 #include <random>
 
-#include "../../device/numeric.h"
-#include "bench.h"
+#include "kernels/device/numeric.h"
+#include "kernels/cuda/bench/bench.h"
 
 namespace bench {
 namespace {

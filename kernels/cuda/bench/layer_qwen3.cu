@@ -1,4 +1,4 @@
-#include "variant.cuh"
+#include "kernels/cuda/bench/variant.cuh"
 
 namespace bench {
 namespace {

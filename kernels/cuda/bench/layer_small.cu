@@ -1,5 +1,5 @@
 // Odd shapes that no model has: ragged K, N that ends inside a tile, few experts.
-#include "variant.cuh"
+#include "kernels/cuda/bench/variant.cuh"
 
 namespace bench {
 namespace {

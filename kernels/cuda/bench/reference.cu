@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "../../device/numeric.h"
-#include "bench.h"
+#include "kernels/device/numeric.h"
+#include "kernels/cuda/bench/bench.h"
 
 namespace bench {
 namespace {

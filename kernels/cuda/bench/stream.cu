@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "workspace.h"
+#include "kernels/cuda/bench/workspace.h"
 
 using namespace moe;
 

@@ -2,11 +2,11 @@
 #pragma once
 #include <algorithm>
 
-#include "../device/combine.cuh"
-#include "../device/layer.cuh"
-#include "../device/prepare.cuh"
-#include "../device/schedule.cuh"
-#include "bench.h"
+#include "kernels/cuda/device/combine.cuh"
+#include "kernels/cuda/device/layer.cuh"
+#include "kernels/cuda/device/prepare.cuh"
+#include "kernels/cuda/device/schedule.cuh"
+#include "kernels/cuda/bench/bench.h"
 
 namespace bench {
 

@@ -1,10 +1,10 @@
 // Workspace of a layer, and the arguments of one call.
-#include "workspace.h"
+#include "kernels/cuda/bench/workspace.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "../device/schedule.cuh"
+#include "kernels/cuda/device/schedule.cuh"
 
 namespace bench {
 namespace {

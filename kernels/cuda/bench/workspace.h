@@ -1,7 +1,7 @@
 #pragma once
 #include <utility>
 
-#include "bench.h"
+#include "kernels/cuda/bench/bench.h"
 
 namespace bench {
 

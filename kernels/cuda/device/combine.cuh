@@ -6,8 +6,6 @@
 
 namespace moe {
 
-constexpr int kCombineThreads = 256;
-
 MOE_DEVICE void add_bf16x8(float (&sum)[8], const uint4& v) {
   const u32 w[4] = {v.x, v.y, v.z, v.w};
 #pragma unroll

@@ -48,6 +48,7 @@ struct LayerArgs {
   int* expert_rows;   // [E] rows of each expert
   int* group_rows;    // [M / 128, E] when there are more than kSelfCountPairs pairs
   u32* counters;      // zeroed by prepare: per token tile ready (1), quantised (2); parts arrived
+  u32* drawn;         // units drawn; zero between launches, the kernel leaves it so
   float* partial;     // fp32 partial tiles, kSplit only
   u64* trace;         // [blocks, 16] nanoseconds, -DMOE_TRACE builds only
   int counter_words;
@@ -55,6 +56,7 @@ struct LayerArgs {
   int tokens;
   int row_pitch;
   int chunk_tokens;   // tokens for each prepare block
+  int early_stages;   // stages of weights asked for before prepare's rows are known to be ready
   int self_count;     // 1: pairs <= kSelfCountPairs
 };
 

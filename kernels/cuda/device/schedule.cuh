@@ -36,9 +36,6 @@ struct Routing {
   const int* parts;      // of a tile, in each phase
 };
 
-// Units a phase may have when its tiles are cut; bounds the partial sums' memory.
-constexpr int kMaxSplitUnits = 4 * 132;
-
 // Enough parts to give every block a unit, but none under three steps; and with
 // `fine` (tiles whose partial sums are small) long tiles cut to about 24 steps while
 // there are few units, so that blocks finish together.
