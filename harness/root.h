@@ -5,8 +5,9 @@
 
 namespace moegauge {
 
-// The first of: $MOEGAUGE_ROOT, the folders above the executable, share/moegauge beside an installed
-// executable, the source folder that this was built from. Throws InputError if none holds suites/.
+// The first of: $MOEGAUGE_ROOT, the folders above the executable, share/moegauge beside an
+// installed executable, the source folder that this was built from. Throws InputError if none holds
+// suites/.
 std::filesystem::path find_root();
 
 }  // namespace moegauge

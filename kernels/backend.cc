@@ -4,17 +4,28 @@ namespace moegauge {
 
 std::string_view to_string(RefusalReason reason) {
   switch (reason) {
-    case RefusalReason::device_absent: return "device_absent";
-    case RefusalReason::scheme: return "scheme";
-    case RefusalReason::activation: return "activation";
-    case RefusalReason::router_weight_on_input: return "router_weight_on_input";
-    case RefusalReason::gate_up_order: return "gate_up_order";
-    case RefusalReason::expert_bias: return "expert_bias";
-    case RefusalReason::shape: return "shape";
-    case RefusalReason::memory: return "memory";
-    case RefusalReason::instruction_set: return "instruction_set";
-    case RefusalReason::config_unknown_key: return "config_unknown_key";
-    case RefusalReason::config_value: return "config_value";
+    case RefusalReason::device_absent:
+      return "device_absent";
+    case RefusalReason::scheme:
+      return "scheme";
+    case RefusalReason::activation:
+      return "activation";
+    case RefusalReason::router_weight_on_input:
+      return "router_weight_on_input";
+    case RefusalReason::gate_up_order:
+      return "gate_up_order";
+    case RefusalReason::expert_bias:
+      return "expert_bias";
+    case RefusalReason::shape:
+      return "shape";
+    case RefusalReason::memory:
+      return "memory";
+    case RefusalReason::instruction_set:
+      return "instruction_set";
+    case RefusalReason::config_unknown_key:
+      return "config_unknown_key";
+    case RefusalReason::config_value:
+      return "config_value";
   }
   return "unknown";
 }

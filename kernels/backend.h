@@ -2,8 +2,8 @@
 // HIP: a backend is one folder behind this header and one line in kernels/CMakeLists.txt.
 //
 // Life of a measurement:  Backend::refuses -> load (weights resident, packed, several copies) ->
-// LoadedLayer::plan (compiled for tokens and config, workspaces allocated) -> set_inputs per slot ->
-// poison -> run -> fetch.
+// LoadedLayer::plan (compiled for tokens and config, workspaces allocated) -> set_inputs per slot
+// -> poison -> run -> fetch.
 //
 // Library code never prints or exits. Faults come back as values; a kernel that takes the process
 // down is the worker's business (harness/worker).
@@ -75,33 +75,34 @@ struct Availability {
 
 // Nothing volatile (no clocks): the key under which baselines are kept.
 struct Device {
-  std::string name;              // as in tuned-config file names: NVIDIA_H200, or the CPU's model
-  std::string arch;              // sm_90, gfx942, avx512_bf16, ...
+  std::string name;  // as in tuned-config file names: NVIDIA_H200, or the CPU's model
+  std::string arch;  // sm_90, gfx942, avx512_bf16, ...
   std::int64_t memory_bytes = 0;
   std::int64_t last_level_cache_bytes = 0;
-  int units = 0;                 // threads used, multiprocessors
+  int units = 0;  // threads used, multiprocessors
 };
 
 // Rates measured by the backend itself, now, on this machine; 0 where not measured.
 struct Ceilings {
-  double read_bytes_per_s = 0;   // plain sum over memory, all units
-  double dot_flops_per_s = 0;    // register-only loop of the dot instruction that the scheme's kernel uses
+  double read_bytes_per_s = 0;  // plain sum over memory, all units
+  double dot_flops_per_s =
+      0;  // register-only loop of the dot instruction that the scheme's kernel uses
 };
 
 enum class Cache : std::uint8_t { cold_weights, cold, hot };
 enum class Launch : std::uint8_t { eager, graph };
 
 struct RunRequest {
-  std::int64_t calls = 1;        // consecutive calls, call i on slot i % slots and weight set i % sets
+  std::int64_t calls = 1;  // consecutive calls, call i on slot i % slots and weight set i % sets
   Cache cache = Cache::cold_weights;
   Launch launch = Launch::eager;
 };
 
 // What was built for one (tokens, config).
 struct KernelIdentity {
-  std::string executed_scheme;   // what really ran, e.g. "fp8_block" for a converted "mxfp8"
+  std::string executed_scheme;  // what really ran, e.g. "fp8_block" for a converted "mxfp8"
   Numerics numerics;
-  std::string hash;              // of the code and configuration compiled, 16 hex digits
+  std::string hash;  // of the code and configuration compiled, 16 hex digits
 };
 
 class Plan {
@@ -138,7 +139,8 @@ class Backend {
   // Whether Launch::graph is served; where not, such a request runs eagerly and the record says so.
   virtual bool serves_graphs() const { return false; }
   virtual Config default_config(const Problem& problem) const = 0;
-  virtual std::optional<Refusal> refuses_config(const Problem& problem, const Config& config) const = 0;
+  virtual std::optional<Refusal> refuses_config(const Problem& problem,
+                                                const Config& config) const = 0;
   // Where shipped tuned files of this backend live, relative to the source or install root;
   // empty if it has none.
   virtual std::string_view config_folder() const = 0;

@@ -46,8 +46,8 @@ struct Layer {
   // The router weight multiplies the first GEMM's side and not the second's (Llama-4). Legal only
   // with top_k = 1 and without w13 bias.
   bool router_weight_on_input = false;
-  bool expert_bias = false;   // w13_bias [E, 2N] and w2_bias [E, K], fp32
-  bool adds_w2_bias = true;   // false on tensor-parallel ranks other than 0
+  bool expert_bias = false;  // w13_bias [E, 2N] and w2_bias [E, K], fp32
+  bool adds_w2_bias = true;  // false on tensor-parallel ranks other than 0
   // [experts]: global id -> local id, or -1 where another rank holds it. Empty: all are local.
   std::vector<std::int32_t> expert_map = {};
 
@@ -59,10 +59,10 @@ struct Layer {
 
 // One call's inputs. Views: the caller keeps them alive. x holds the bits of layer.dtype.
 struct LayerInputs {
-  std::int64_t tokens = 0;              // M
-  std::span<const std::uint16_t> x;     // [M, K]
-  std::span<const std::int32_t> topk_ids;   // [M, top_k]
-  std::span<const float> topk_weights;  // [M, top_k]
+  std::int64_t tokens = 0;                 // M
+  std::span<const std::uint16_t> x;        // [M, K]
+  std::span<const std::int32_t> topk_ids;  // [M, top_k]
+  std::span<const float> topk_weights;     // [M, top_k]
 };
 
 }  // namespace moegauge

@@ -20,8 +20,10 @@ enum class Accumulate : std::uint8_t {
 
 struct Numerics {
   Precision gemm1_out = Precision::fp32;  // gate and up, before the activation
-  Precision act_out = Precision::fp32;    // the activation's output, before the second GEMM's quantisation
-  Precision pair_out = Precision::fp32;   // weighted output of one (token, expert) pair before the sum
+  Precision act_out =
+      Precision::fp32;  // the activation's output, before the second GEMM's quantisation
+  Precision pair_out =
+      Precision::fp32;  // weighted output of one (token, expert) pair before the sum
   WeightOnInput weight_on_input = WeightOnInput::gemm1;
   Accumulate accumulate = Accumulate::fp32;
 

@@ -21,14 +21,14 @@ def cmake_list(file, name):
 
 
 def code():
-    """Every source and CMake file that is no test, as {path: text}."""
+    """Every source and CMake file that serves no test alone, as {path: text}."""
     files = {}
     for folder in ("reference", "kernels", "harness"):
         for path in sorted((ROOT / folder).rglob("*")):
             name = path.relative_to(ROOT).as_posix()
             if path.suffix not in {".h", ".cc", ".cu", ".cuh", ".in", ".txt"} or "/build/" in name:
                 continue
-            if re.search(r"(_test\.|_testing\.|_bench\.|/bench/|/fake_|/testdata/)", name):
+            if re.search(r"(_test\.|_testing\.|_bench\.|/bench/|/fake_|/mutants/|/testdata/)", name):
                 continue
             text = path.read_text()
             files[name] = text if path.suffix == ".txt" else re.sub(r"//.*", "", text)

@@ -57,7 +57,7 @@ def tree_files(root):
 
 
 def is_test(name):
-    return bool(re.search(r"(_test\.|(^|/)(test|testing|fakes?)[/_])", name))
+    return bool(re.search(r"(_test\.|(^|/)(test|testing|fakes?|mutants)[/_])|_testing\.", name))
 
 
 def check_words(name, lines):

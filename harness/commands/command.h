@@ -23,7 +23,8 @@ class App;
 
 namespace moegauge {
 
-// When several apply, the one named first here wins: bad_input, gate_failed, case_failed, no_verdict.
+// When several apply, the one named first here wins: bad_input, gate_failed, case_failed,
+// no_verdict.
 enum ExitCode : int {
   exit_ok = 0,
   exit_gate_failed = 1,

@@ -49,7 +49,8 @@ int run_command_line(int argc, const char* const* argv, const Environment& envir
                "moegauge");
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string(MOEGAUGE_VERSION));
-  app.footer("Exit codes: 0 fine, 1 a gate failed, 2 bad usage or input, 3 a case failed, 4 no verdict.");
+  app.footer(
+      "Exit codes: 0 fine, 1 a gate failed, 2 bad usage or input, 3 a case failed, 4 no verdict.");
 
   std::vector<std::pair<CLI::App*, Action>> actions;
   for (const Command& command : all_commands()) {

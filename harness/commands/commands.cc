@@ -18,7 +18,8 @@ std::span<const Command> all_commands() {
       Command{"compare", "Show two results side by side, and the rivals within each", add_compare},
       Command{"list", "List backends, schemes, models, suites, configs or policies", add_list},
       Command{"explain", "Say which backend would serve a layer, and why no other", add_explain},
-      Command{"doctor", "Say what this machine offers, what is missing, what makes it noisy", add_doctor},
+      Command{"doctor", "Say what this machine offers, what is missing, what makes it noisy",
+              add_doctor},
       Command{"worker", "", add_worker},
   };
   return commands;

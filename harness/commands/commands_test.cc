@@ -9,7 +9,7 @@
 
 #include "harness/commands/candidates.h"
 #include "harness/commands/command.h"
-#include "harness/json/document.h"
+#include "harness/json/text_file.h"
 #include "harness/judge/fake_result.h"
 #include "harness/result/result_io.h"
 

@@ -13,7 +13,9 @@ namespace {
   throw InputError(option, "\"" + text + "\" is no duration", "e.g. 90s, 20m or 1h30m");
 }
 
-double unit_seconds(char unit) { return unit == 'h' ? 3600 : unit == 'm' ? 60 : unit == 's' ? 1 : 0; }
+double unit_seconds(char unit) {
+  return unit == 'h' ? 3600 : unit == 'm' ? 60 : unit == 's' ? 1 : 0;
+}
 
 }  // namespace
 

@@ -30,8 +30,8 @@ std::string outcome_text(const CaseRecord& record) {
          std::get<Unmeasured>(record.outcome).reason;
 }
 
-Progress::Progress(std::ostream& err, ProgressStyle style, std::size_t cases)
-    : err_(err), style_(style), cases_(cases) {}
+Progress::Progress(std::ostream& err, ProgressStyle style, std::size_t cases, std::size_t already)
+    : err_(err), style_(style), cases_(cases), already_(already), done_(already) {}
 
 void Progress::started(const CaseCoordinates& c) {
   if (style_ == ProgressStyle::bar) draw(case_id(c));
@@ -55,10 +55,10 @@ void Progress::draw(const std::string& id) {
   const std::size_t filled = width * done_ / std::max<std::size_t>(1, cases_);
   std::string line = "[" + std::string(filled, '=') + std::string(width - filled, ' ') + "] " +
                      std::to_string(done_) + "/" + std::to_string(cases_);
-  if (done_ > 0 && done_ < cases_) {
+  if (done_ > already_ && done_ < cases_) {
     const double elapsed =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-    line += " ETA " + duration_text(elapsed / static_cast<double>(done_) *
+    line += " ETA " + duration_text(elapsed / static_cast<double>(done_ - already_) *
                                     static_cast<double>(cases_ - done_));
   }
   line += " " + id;

@@ -13,7 +13,8 @@ enum class ProgressStyle : std::uint8_t { bar, lines, quiet };
 
 class Progress {
  public:
-  Progress(std::ostream& err, ProgressStyle style, std::size_t cases);
+  // `already` of the `cases` were done by an earlier run.
+  Progress(std::ostream& err, ProgressStyle style, std::size_t cases, std::size_t already);
   void started(const CaseCoordinates& c);
   void finished(const CaseRecord& record);
   // Removes the bar, so that what follows starts on a clean line.
@@ -24,7 +25,7 @@ class Progress {
 
   std::ostream& err_;
   ProgressStyle style_;
-  std::size_t cases_, done_ = 0;
+  std::size_t cases_, already_, done_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -46,17 +47,23 @@ struct RunOptions {
 void declare_options(CLI::App& app, RunOptions& o) {
   app.add_option("SUITE", o.suite, "Suite file, or its name under suites/")->required();
   app.add_option("--out", o.out, "Result file [results/latest.json; none with --iterate]");
-  app.add_option("--backend", o.selection.backends, "Measure on these instead of the suite's: cpu,...")
+  app.add_option("--backend", o.selection.backends,
+                 "Measure on these instead of the suite's: cpu,...")
       ->delimiter(',');
   app.add_option("--device", o.selection.device, "Device of one backend, e.g. cpu:0");
   app.add_option("--filter", o.selection.filter, "Only cases whose id matches this glob");
-  app.add_option("--tokens", o.selection.tokens, "These batch sizes instead of the suite's: 1,16 or 1-4096*2");
+  app.add_option("--tokens", o.selection.tokens,
+                 "These batch sizes instead of the suite's: 1,16 or 1-4096*2");
   app.add_option("--shard", o.selection.shard, "Part I of N of the points: I/N");
-  app.add_option("--iterate", o.selection.iterate, "Only the case with this id, and no result file");
-  app.add_flag("--resume", o.resume, "Go on with the journal that an earlier run left beside --out");
-  app.add_option("--retries", o.retries, "Repeats of a case that failed before its first launch [0]")
+  app.add_option("--iterate", o.selection.iterate,
+                 "Only the case with this id, and no result file");
+  app.add_flag("--resume", o.resume,
+               "Go on with the journal that an earlier run left beside --out");
+  app.add_option("--retries", o.retries,
+                 "Repeats of a case that failed before its first launch [0]")
       ->check(CLI::Range(0, 100));
-  app.add_option("--budget", o.budget, "Start nothing more after this time, e.g. 20m; in the suite's order");
+  app.add_option("--budget", o.budget,
+                 "Start nothing more after this time, e.g. 20m; in the suite's order");
   app.add_option("--timeout", o.timeout, "Time limit of one case [300s]");
   app.add_option("--seed", o.seed, "Seed of all weights and inputs [0]");
   app.add_flag("--quiet", o.quiet, "No progress");
@@ -65,9 +72,9 @@ void declare_options(CLI::App& app, RunOptions& o) {
 }
 
 std::string shell_quoted(const std::string& word) {
-  const bool plain =
-      !word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                              "0123456789_./=:,+-") == std::string::npos;
+  const bool plain = !word.empty() && word.find_first_not_of(
+                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                          "0123456789_./=:,+-") == std::string::npos;
   if (plain) return word;
   std::string text = "'";
   for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -77,7 +84,8 @@ std::string shell_quoted(const std::string& word) {
 // The command that repeats one case: the overrides that made it, then its id.
 std::string repro_line(const RunOptions& o, const CaseCoordinates& c) {
   std::string line = "moegauge run " + shell_quoted(o.suite);
-  if (!o.selection.backends.empty() || !o.selection.device.empty()) line += " --backend " + c.backend;
+  if (!o.selection.backends.empty() || !o.selection.device.empty())
+    line += " --backend " + c.backend;
   if (!o.selection.tokens.empty()) line += " --tokens " + std::to_string(c.tokens);
   return line + " --iterate " + shell_quoted(case_id(c)) + " --seed " + std::to_string(o.seed);
 }
@@ -121,6 +129,7 @@ Journaled open_journal(const fs::path& out, const Suite& suite, const RunOptions
     // A case that was measured twice (again with its rivals) stands twice: the last one counts.
     if (known != at.end()) journaled.records[known->second] = std::move(record);
   }
+  forget_incomplete_points(cases, journaled.records);
   return journaled;
 }
 
@@ -149,23 +158,29 @@ int exit_code(const Result& result) {
   bool any_ok = false, any_failed = false;
   for (const CaseRecord& record : result.cases) {
     switch (record.status()) {
-      case Status::ok: any_ok = true; break;
+      case Status::ok:
+        any_ok = true;
+        break;
       case Status::inaccurate:
       case Status::crashed:
       case Status::timeout:
       case Status::out_of_memory:
-      case Status::error: any_failed = true; break;
+      case Status::error:
+        any_failed = true;
+        break;
       case Status::unsupported:
       case Status::refused_config:
       case Status::infrastructure:
-      case Status::skipped: break;
+      case Status::skipped:
+        break;
     }
   }
   return any_failed ? exit_case_failed : any_ok ? exit_ok : exit_no_verdict;
 }
 
 void refuse_later_options(const RunOptions& o) {
-  for (const auto& [option, value] : {std::pair("--dump", &o.dump), std::pair("--profile", &o.profile)}) {
+  for (const auto& [option, value] :
+       {std::pair("--dump", &o.dump), std::pair("--profile", &o.profile)}) {
     if (!value->empty()) throw InputError(option, "not built yet in this version", "leave it out");
   }
 }
@@ -184,29 +199,32 @@ int run(const RunOptions& o, const Environment& environment) {
   preflight(cases, root);
 
   const bool iterating = !o.selection.iterate.empty();
-  const fs::path out = !o.out.empty() ? fs::path(o.out) : iterating ? fs::path() : "results/latest.json";
+  const fs::path out = !o.out.empty() ? fs::path(o.out)
+                       : iterating    ? fs::path()
+                                      : "results/latest.json";
   Journaled journaled = open_journal(out, suite, o, cases);
-  const ProgressStyle style = o.quiet                      ? ProgressStyle::quiet
+  const ProgressStyle style = o.quiet                        ? ProgressStyle::quiet
                               : ::isatty(STDERR_FILENO) != 0 ? ProgressStyle::bar
                                                              : ProgressStyle::lines;
-  Progress progress(environment.err, style, cases.size());
-  for (const auto& record : journaled.records) {
-    if (record) progress.finished(*record);
+  const auto already = std::ranges::count_if(journaled.records,
+                                             [](const auto& record) { return record.has_value(); });
+  if (already > 0 && !o.quiet) {
+    environment.err << "resuming: " << already << " of " << cases.size() << " cases are done\n";
   }
+  Progress progress(environment.err, style, cases.size(), static_cast<std::size_t>(already));
 
   int interrupted_by = 0;
   {
     const InterruptGuard guard;
-    const RunnerHooks hooks{
-        .started = [&](const CaseCoordinates& c) { progress.started(c); },
-        .finished =
-            [&](const CaseRecord& record) {
-              if (journaled.journal) journaled.journal->append(record);
-              progress.finished(record);
-            },
-        .repro = [&](const CaseCoordinates& c) { return repro_line(o, c); },
-        .interrupted = [&] { return guard.signal() != 0; },
-        .wait_mask = guard.wait_mask()};
+    const RunnerHooks hooks{.started = [&](const CaseCoordinates& c) { progress.started(c); },
+                            .finished =
+                                [&](const CaseRecord& record) {
+                                  if (journaled.journal) journaled.journal->append(record);
+                                  progress.finished(record);
+                                },
+                            .repro = [&](const CaseCoordinates& c) { return repro_line(o, c); },
+                            .interrupted = [&] { return guard.signal() != 0; },
+                            .wait_mask = guard.wait_mask()};
     run_cases(cases, journaled.records, settings, hooks);
     interrupted_by = guard.signal();
   }

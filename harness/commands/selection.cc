@@ -86,7 +86,8 @@ std::vector<CaseCoordinates> select_cases(const Suite& suite, const SelectionOpt
   if (!options.device.empty()) wanted.push_back(backend_of_device(options.device, backends));
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     require_backend(wanted[i], "--backend", backends);
-    if (std::count(wanted.begin(), wanted.begin() + static_cast<std::ptrdiff_t>(i), wanted[i]) > 0) {
+    if (std::count(wanted.begin(), wanted.begin() + static_cast<std::ptrdiff_t>(i), wanted[i]) >
+        0) {
       throw InputError("--backend", in_quotes(wanted[i]) + " is named twice", "name each once");
     }
   }
@@ -115,7 +116,8 @@ fs::path find_suite(const std::string& name, const fs::path& root) {
   std::vector<std::string> known;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(root / "suites", ignored)) {
-    if (entry.path().extension() == ".json") known.push_back("suites/" + entry.path().filename().string());
+    if (entry.path().extension() == ".json")
+      known.push_back("suites/" + entry.path().filename().string());
   }
   std::ranges::sort(known);
   throw InputError(name, "there is no such suite", suggestion(name, known));

@@ -24,8 +24,8 @@ struct SelectionOptions {
   std::string shard = {};                  // "I/N", 1-based
 };
 
-// Throws InputError for what cannot be meant (an unknown backend, a shard beyond N, an id that is no
-// case). May be empty: nothing matched the filter, or the shard has no point.
+// Throws InputError for what cannot be meant (an unknown backend, a shard beyond N, an id that is
+// no case). May be empty: nothing matched the filter, or the shard has no point.
 std::vector<CaseCoordinates> select_cases(const Suite& suite, const SelectionOptions& options,
                                           std::span<const Backend* const> backends);
 

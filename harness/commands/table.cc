@@ -35,9 +35,8 @@ std::string heading(const CaseRecord& record) {
 struct Row {
   std::vector<const CaseRecord*> cases;
   const CaseRecord* with_config(const std::string& config) const {
-    const auto found = std::ranges::find_if(cases, [&](const CaseRecord* record) {
-      return record->coordinates.config == config;
-    });
+    const auto found = std::ranges::find_if(
+        cases, [&](const CaseRecord* record) { return record->coordinates.config == config; });
     return found == cases.end() ? nullptr : *found;
   }
 };
@@ -181,8 +180,9 @@ std::string render_table(const Result& result) {
     text += '\n';
   }
   if (!text.empty()) {
-    text += "kernel, format, total: relative L2 errors (kernel against exact arithmetic on the same\n"
-            "operands; that against unquantised; kernel against unquantised), the worst of a row\n";
+    text +=
+        "kernel, format, total: relative L2 errors (kernel against exact arithmetic on the same\n"
+        "operands; that against unquantised; kernel against unquantised), the worst of a row\n";
   }
   text += legend(result);
   const std::string not_ok = not_ok_text(result);

@@ -8,8 +8,8 @@
 namespace moegauge {
 
 // Per layer, scheme and backend a line per batch size: latency of default and tuned, their ratio
-// with its confidence interval, the three errors, the fraction of the floor; then every case that is
-// not ok, with its reason.
+// with its confidence interval, the three errors, the fraction of the floor; then every case that
+// is not ok, with its reason.
 std::string render_table(const Result& result);
 
 }  // namespace moegauge

@@ -47,17 +47,18 @@ TEST(Table, ShowsARowPerBatchSize) {
   const std::string table = render_table(with_comparisons(
       {measured("default", 16, 100), measured("tuned", 16, 80), measured("default", 4, 62.5)}));
   EXPECT_THAT(table, HasSubstr("qwen3-30b-a3b  tp4.ep1  fp8_block  cpu"));
-  EXPECT_THAT(table, HasSubstr(
-      "      16       100.0       80.00  1.250 [1.250, 1.250]     0.00015      0.06      0.06"));
+  EXPECT_THAT(table, HasSubstr("      16       100.0       80.00  1.250 [1.250, 1.250]     0.00015 "
+                               "     0.06      0.06"));
   // 50 us of 80: the fastest of the row.
   EXPECT_THAT(table, HasSubstr("62%"));
   EXPECT_LT(table.find("       4 "), table.find("      16 ")) << "in the order of tokens";
 }
 
 TEST(Table, ListsWhatIsNotOkOncePerReason) {
-  const std::string table = render_table(with_comparisons(
-      {measured("default", 1, 100), failed(1, Status::skipped, "no tuned file X"),
-       failed(2, Status::skipped, "no tuned file X"), failed(4, Status::crashed, "killed by SIGSEGV")}));
+  const std::string table = render_table(
+      with_comparisons({measured("default", 1, 100), failed(1, Status::skipped, "no tuned file X"),
+                        failed(2, Status::skipped, "no tuned file X"),
+                        failed(4, Status::crashed, "killed by SIGSEGV")}));
   EXPECT_THAT(table, HasSubstr("skipped, 2 cases: no tuned file X\n"));
   EXPECT_THAT(table, HasSubstr("crashed, 1 case: killed by SIGSEGV\n"));
 }

@@ -10,7 +10,8 @@ namespace moegauge {
 
 Action add_worker(CLI::App& subcommand) {
   auto pipes = std::make_shared<WorkerPipes>();
-  subcommand.add_option("--requests", pipes->requests, "Descriptor to read requests from")->required();
+  subcommand.add_option("--requests", pipes->requests, "Descriptor to read requests from")
+      ->required();
   subcommand.add_option("--replies", pipes->replies, "Descriptor to write replies to")->required();
   subcommand.add_option("--page", pipes->page, "Descriptor of the shared page")->required();
   return [pipes](const Environment& environment) -> int {

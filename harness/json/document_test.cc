@@ -116,6 +116,7 @@ TEST(StrictJson, NamesAFileThatCannotBeRead) {
       },
       InputError);
   EXPECT_THROW(JsonDocument::read("/"), InputError);
+  EXPECT_THROW(JsonDocument::read("/dev/zero"), InputError);  // without end
 }
 
 std::string recovered(const std::string& text) {

@@ -12,6 +12,8 @@ namespace moegauge {
 namespace {
 
 constexpr const char* readable = "give the path of a readable file";
+constexpr std::size_t max_bytes = std::size_t{1}
+                                  << 30;  // far above any file of ours; /dev/zero has no end
 
 }  // namespace
 
@@ -25,6 +27,8 @@ std::string read_text(int fd, const std::filesystem::path& file) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw InputError(file.string(), std::strerror(errno), readable);
     text.append(buffer, static_cast<std::size_t>(got));
+    if (text.size() > max_bytes)
+      throw InputError(file.string(), "larger than 1 GiB", "give a JSON file");
   }
   return text;
 }

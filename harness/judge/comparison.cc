@@ -32,15 +32,9 @@ ComparedCase one_sided(const CaseRecord& record, bool in_a) {
   return row;
 }
 
-std::string status_of(const CaseRecord& record) {
-  const auto* unmeasured = std::get_if<Unmeasured>(&record.outcome);
-  if (unmeasured == nullptr) return "";
-  return std::string(to_string(unmeasured->status)) + " (" + unmeasured->reason + ")";
-}
-
 // Why one or both have no latency.
 std::string not_ok(const CaseRecord& a, const CaseRecord& b) {
-  const std::string in_a = status_of(a), in_b = status_of(b);
+  const std::string in_a = why_not_ok(a), in_b = why_not_ok(b);
   if (in_a == in_b) return in_a + " in both";
   return joined({in_a.empty() ? "" : "A: " + in_a, in_b.empty() ? "" : "B: " + in_b});
 }
@@ -63,7 +57,8 @@ ComparedCase compare_case(const CaseRecord& a, const CaseRecord& b, const Policy
   const auto log_a = log_latency(a.measured()->latency);
   const auto log_b = log_latency(b.measured()->latency);
   if (!log_a || !log_b) {
-    row.note = std::string(log_a ? "B" : "A") + " holds fewer than 2 samples";
+    row.note = std::string(log_a ? "B" : "A") + " holds fewer than " +
+               std::to_string(least_samples) + " usable samples";
     return row;
   }
   const LatencyRule& rule = policy.latency_rule(a.coordinates);

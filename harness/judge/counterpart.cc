@@ -48,8 +48,16 @@ std::vector<std::string> changes(const CaseRecord& now, const CaseRecord& then) 
   return list;
 }
 
+std::string why_not_ok(const CaseRecord& record) {
+  const auto* unmeasured = std::get_if<Unmeasured>(&record.outcome);
+  if (unmeasured == nullptr) return "";
+  return std::string(to_string(unmeasured->status)) + " (" + unmeasured->reason + ")";
+}
+
 std::optional<LogEstimate> log_latency(const LatencySummary& latency) {
-  if (!latency.samples.empty()) return log_median(latency.samples);
+  if (!latency.samples.empty()) {
+    return latency.samples.size() < least_samples ? std::nullopt : log_median(latency.samples);
+  }
   if (!(latency.median > 0 && latency.ci_low > 0 && latency.ci_high >= latency.ci_low)) {
     return std::nullopt;
   }

@@ -23,12 +23,6 @@ CasesById index_cases(const Result& result, const std::string& filter) {
   return cases;
 }
 
-std::string describe(const CaseRecord& record) {
-  const auto* unmeasured = std::get_if<Unmeasured>(&record.outcome);
-  if (unmeasured == nullptr) return "ok";
-  return std::string(to_string(unmeasured->status)) + " (" + unmeasured->reason + ")";
-}
-
 std::string how_to_repeat(const CaseRecord& record) {
   return record.repro.empty() ? "repeat it alone" : "repeat it with: " + record.repro;
 }
@@ -56,7 +50,7 @@ bool is_fault(Status status) {
 std::optional<Finding> no_comparison(const CaseRecord& record, const CaseRecord& baseline) {
   if (!baseline.measured()) {
     return Finding{Verdict::no_verdict, "baseline",
-                   "the baseline has no latency for it, it was " + describe(baseline) +
+                   "the baseline has no latency for it, it was " + why_not_ok(baseline) +
                        ": record a new baseline"};
   }
   const std::optional<Mismatch> differs = mismatch(record, baseline);
@@ -125,7 +119,7 @@ class Judge {
       verdict.findings.push_back({severity, "status", sentence});
     };
     const bool was_ok = baseline != nullptr && baseline->measured();
-    const std::string now = (was_ok ? "ok in the baseline, now " : "") + describe(record);
+    const std::string now = (was_ok ? "ok in the baseline, now " : "") + why_not_ok(record);
     if (outcome.check) judge_absolute_error(record, *outcome.check, nullptr, verdict);
     if (is_fault(outcome.status)) {
       status(Verdict::fail, now + ": " + how_to_repeat(record));

@@ -126,10 +126,11 @@ TEST(Gate, EqualMediansOfNoisySamplesAreInconclusive) {
   EXPECT_EQ(verdict.verdict, Verdict::inconclusive);
 }
 
-TEST(Gate, SaysWhenOneSampleCannotTell) {
-  const CaseVerdict verdict = after_measured([](Measured& m) { m.latency.samples.resize(1); });
+TEST(Gate, SaysWhenFiveSamplesCannotTell) {
+  const CaseVerdict verdict = after_measured([](Measured& m) { m.latency.samples.resize(5); });
   EXPECT_EQ(verdict.verdict, Verdict::inconclusive);
-  EXPECT_EQ(verdict.sentence(), "the result holds fewer than 2 latency samples: measure it again");
+  EXPECT_EQ(verdict.sentence(),
+            "the result holds fewer than 6 usable latency samples: measure it again");
 }
 
 TEST(Gate, UsesTheSummaryWhereRawSamplesWereNotKept) {

@@ -58,8 +58,9 @@ LatencyVerdict judge_latency(const Measured& result, const Measured& baseline,
   const std::optional<LogEstimate> b = log_latency(baseline.latency);
   if (!a || !b) {
     return {.finding = {Verdict::inconclusive, "latency",
-                        std::string("the ") + (a ? "baseline" : "result") +
-                            " holds fewer than 2 latency samples: measure it again"},
+                        std::string("the ") + (a ? "baseline" : "result") + " holds fewer than " +
+                            std::to_string(least_samples) +
+                            " usable latency samples: measure it again"},
             .numbers = std::nullopt};
   }
   const LatencyJudgement numbers = compare(*a, *b, rule, confidence);

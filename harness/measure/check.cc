@@ -35,7 +35,8 @@ std::vector<double> expand(std::span<const double> pool, std::span<const std::in
   std::vector<double> rows;
   rows.reserve(index.size() * cols);
   for (const std::int32_t row : index) {
-    const auto begin = pool.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(row) * cols);
+    const auto begin =
+        pool.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(row) * cols);
     rows.insert(rows.end(), begin, begin + static_cast<std::ptrdiff_t>(cols));
   }
   return rows;
@@ -71,9 +72,8 @@ std::optional<std::string> difference(const Output& first, const Output& again, 
   std::int64_t differing = 0;
   for (std::size_t i = 0; i < first.size(); ++i) differing += first[i] != again[i];
   return "not deterministic: two runs of the same rows differ in " + std::to_string(differing) +
-         " of " + std::to_string(first.size()) + " elements, first y[" +
-         std::to_string(at / cols) + ", " + std::to_string(at % cols) + "] of slot " +
-         std::to_string(slot);
+         " of " + std::to_string(first.size()) + " elements, first y[" + std::to_string(at / cols) +
+         ", " + std::to_string(at % cols) + "] of slot " + std::to_string(slot);
 }
 
 }  // namespace

@@ -20,8 +20,8 @@ namespace moegauge {
 inline constexpr std::int64_t kPoolRows = 256;
 
 struct CheckInputs {
-  OwnedInputs pool;      // the distinct rows, at most kPoolRows: what the oracle computes
-  PooledInputs repeated; // what the kernel is given; its index maps rows to pool rows
+  OwnedInputs pool;       // the distinct rows, at most kPoolRows: what the oracle computes
+  PooledInputs repeated;  // what the kernel is given; its index maps rows to pool rows
 };
 CheckInputs make_check_inputs(const Layer& layer, Distribution distribution, const RoutingLaw& law,
                               std::int64_t tokens, std::uint64_t seed,
@@ -49,7 +49,8 @@ Expected<CheckOutcome, Fault> check_plan(Plan& plan, const Layer& layer, const C
                                          const Truth& truth, const ErrorLimits& limits,
                                          const RunRequest& request);
 
-// After the timing: slot 0 once more with the pool's rows, poisoned before, compared with the truth.
+// After the timing: slot 0 once more with the pool's rows, poisoned before, compared with the
+// truth.
 Expected<CheckOutcome, Fault> check_replay(Plan& plan, const Layer& layer,
                                            const CheckInputs& inputs, const Truth& truth,
                                            const ErrorLimits& limits, const RunRequest& request);

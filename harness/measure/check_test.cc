@@ -36,7 +36,8 @@ TEST(BrokenLimits, NamesBothNumbers) {
 }
 
 TEST(BrokenLimits, OneBadRowIsEnough) {
-  EXPECT_THAT(*broken_limits(report(0.0005, 0.5, 0, 0), limits), HasSubstr("worst_token 0.5 exceeds 0.01"));
+  EXPECT_THAT(*broken_limits(report(0.0005, 0.5, 0, 0), limits),
+              HasSubstr("worst_token 0.5 exceeds 0.01"));
 }
 
 // 1.03 * 0.06 = 0.0618.
@@ -74,8 +75,8 @@ Layer tiny_layer() {
 
 TEST(CheckInputs, UpTo256TokensEveryRowIsItsOwn) {
   const Layer layer = tiny_layer();
-  const auto inputs = make_check_inputs(layer, Distribution::gaussian,
-                                        parse_routing_law("uniform", layer), 5, 1);
+  const auto inputs =
+      make_check_inputs(layer, Distribution::gaussian, parse_routing_law("uniform", layer), 5, 1);
   EXPECT_EQ(inputs.pool.tokens, 5);
   EXPECT_THAT(inputs.repeated.index, ::testing::ElementsAre(0, 1, 2, 3, 4));
   EXPECT_EQ(inputs.repeated.inputs.x, inputs.pool.x);
@@ -83,8 +84,8 @@ TEST(CheckInputs, UpTo256TokensEveryRowIsItsOwn) {
 
 TEST(CheckInputs, BeyondThatEveryRowIsOneOfAPoolOf256) {
   const Layer layer = tiny_layer();
-  const auto inputs = make_check_inputs(layer, Distribution::gaussian,
-                                        parse_routing_law("uniform", layer), 700, 1);
+  const auto inputs =
+      make_check_inputs(layer, Distribution::gaussian, parse_routing_law("uniform", layer), 700, 1);
   EXPECT_EQ(inputs.pool.tokens, 256);
   ASSERT_EQ(inputs.repeated.index.size(), 700u);
   const std::set<std::int32_t> used(inputs.repeated.index.begin(), inputs.repeated.index.end());
@@ -98,11 +99,12 @@ class CheckPlan : public ::testing::Test {
  protected:
   Expected<CheckOutcome, Fault> check(Script script, std::int64_t tokens = 300) {
     const Problem problem{tiny_layer(), make_scheme("bf16"), tokens};
-    const auto experts = generated_experts(problem.layer, problem.scheme, Distribution::gaussian, 1);
+    const auto experts =
+        generated_experts(problem.layer, problem.scheme, Distribution::gaussian, 1);
     const auto inputs = make_check_inputs(problem.layer, Distribution::gaussian,
                                           parse_routing_law("uniform", problem.layer), tokens, 1);
-    const Truth truth = compute_truth(problem.layer, *problem.scheme, Numerics{}, *experts,
-                                      inputs.pool.view(), 1);
+    const Truth truth =
+        compute_truth(problem.layer, *problem.scheme, Numerics{}, *experts, inputs.pool.view(), 1);
     script.name = "scripted";
     const ScriptedBackend backend(std::move(script));
     auto loaded = backend.load(problem, *experts, 1);
@@ -122,8 +124,8 @@ TEST_F(CheckPlan, TheOraclesOwnBitsPass) {
 // 2 / sqrt(300) = 0.115.
 TEST_F(CheckPlan, OneBadRowAmongManyIsCaught) {
   const auto outcome = check({.name = "", .spoil = [](std::span<std::uint16_t> y, int) {
-    for (std::size_t k = 0; k < 64; ++k) y[123 * 64 + k] ^= 0x8000;
-  }});
+                                for (std::size_t k = 0; k < 64; ++k) y[123 * 64 + k] ^= 0x8000;
+                              }});
   ASSERT_TRUE(outcome->wrong);
   EXPECT_NEAR(outcome->error.implementation.worst_token, 2, 0.01);
   EXPECT_EQ(outcome->error.implementation.worst_token_row, 123);
@@ -131,25 +133,27 @@ TEST_F(CheckPlan, OneBadRowAmongManyIsCaught) {
 
 TEST_F(CheckPlan, AnOutputThatIsNeverWrittenIsCaughtByItsPoison) {
   const auto outcome = check({.name = "", .spoil = [](std::span<std::uint16_t> y, int) {
-    for (std::size_t k = 0; k < 64; ++k) y[k] = 0x7FFF;  // as poison() left it
-  }});
+                                for (std::size_t k = 0; k < 64; ++k)
+                                  y[k] = 0x7FFF;  // as poison() left it
+                              }});
   ASSERT_TRUE(outcome->wrong);
   EXPECT_THAT(*outcome->wrong, HasSubstr("64 outputs are not finite"));
 }
 
 TEST_F(CheckPlan, OneElementThatDiffersBetweenRunsIsCaught) {
   const auto outcome = check({.name = "", .spoil = [](std::span<std::uint16_t> y, int run) {
-    if (run == 1) y[5] ^= 1;
-  }});
+                                if (run == 1) y[5] ^= 1;
+                              }});
   ASSERT_TRUE(outcome->wrong);
   EXPECT_THAT(*outcome->wrong, HasSubstr("not deterministic"));
   EXPECT_THAT(*outcome->wrong, HasSubstr("1 of 19200 elements, first y[0, 5] of slot 0"));
 }
 
 TEST_F(CheckPlan, AFaultIsAFaultAndNoVerdict) {
-  const auto outcome = check({.name = "", .on_run = [](int) {
-    return std::optional(Fault{FaultKind::error, "illegal memory access"});
-  }});
+  const auto outcome =
+      check({.name = "", .on_run = [](int) {
+               return std::optional(Fault{FaultKind::error, "illegal memory access"});
+             }});
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().sentence, "illegal memory access");
 }

@@ -118,8 +118,9 @@ Expected<PreparedCase, Unmeasured> prepare_case(const CaseCoordinates& c, const 
                                                 std::span<const Backend* const> backends,
                                                 const fs::path& root) {
   if (c.op != "fused_moe") {
-    return Unexpected{not_measured(Status::unsupported, "op " + c.op + " has no measurement here; "
-                                                        "fused_moe has")};
+    return Unexpected{not_measured(Status::unsupported, "op " + c.op +
+                                                            " has no measurement here; "
+                                                            "fused_moe has")};
   }
   PreparedCase prepared;
   prepared.problem = problem;

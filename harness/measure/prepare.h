@@ -16,7 +16,7 @@ namespace moegauge {
 
 struct PreparedCase {
   const Backend* backend = nullptr;
-  Problem problem;      // with the case's tokens
+  Problem problem;  // with the case's tokens
   Config config;
   ConfigRecord config_record;  // hash is filled in once something was compiled
   bool extrapolated = false;   // tokens outside the tuned file's range
@@ -26,9 +26,9 @@ struct PreparedCase {
 // not divide N).
 Problem problem_of(const CaseCoordinates& c, const std::filesystem::path& root);
 
-// Resolves `auto` to the first backend that does not refuse, and the config to numbers. The error is
-// unsupported (absent device, refusal, with every backend's reason for `auto`), refused_config or
-// skipped ("no tuned file NAME").
+// Resolves `auto` to the first backend that does not refuse, and the config to numbers. The error
+// is unsupported (absent device, refusal, with every backend's reason for `auto`), refused_config
+// or skipped ("no tuned file NAME").
 Expected<PreparedCase, Unmeasured> prepare_case(const CaseCoordinates& c, const Problem& problem,
                                                 std::span<const Backend* const> backends,
                                                 const std::filesystem::path& root);

@@ -28,7 +28,8 @@ std::int64_t choose_weight_sets(std::int64_t wanted, double bytes_per_set, doubl
     if (sets >= kSlotsDivide) return sets / kSlotsDivide * kSlotsDivide;
     return sets >= 4 ? std::int64_t{4} : sets >= 2 ? std::int64_t{2} : std::int64_t{1};
   };
-  const std::int64_t rounded_up = wanted > 4   ? (wanted + kSlotsDivide - 1) / kSlotsDivide * kSlotsDivide
+  const std::int64_t rounded_up = wanted > 4
+                                      ? (wanted + kSlotsDivide - 1) / kSlotsDivide * kSlotsDivide
                                   : wanted > 2 ? 4
                                                : std::max<std::int64_t>(1, wanted);
   if (fitting >= static_cast<double>(rounded_up)) return rounded_up;

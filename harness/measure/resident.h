@@ -1,5 +1,5 @@
-// One backend's copy of the layer: as many weight sets as `cold_weights` needs and memory allows, and
-// the ceilings measured beside it.
+// One backend's copy of the layer: as many weight sets as `cold_weights` needs and memory allows,
+// and the ceilings measured beside it.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,9 @@
 
 namespace moegauge {
 
-// Rounds the sets wanted up to a number that slots (1, 2, 4 or 8) divide, and down to what fits half
-// of the memory that the device has and this process may still take: 1, 2, 4 or a multiple of 8.
+// Rounds the sets wanted up to a number that slots (1, 2, 4 or 8) divide, and down to what fits
+// half of the memory that the device has and this process may still take: 1, 2, 4 or a multiple
+// of 8.
 std::int64_t choose_weight_sets(std::int64_t wanted, double bytes_per_set, double memory_bytes);
 
 // What this process may still allocate: the smaller of the machine's available memory and what is

@@ -40,13 +40,14 @@ TEST(SlotsFor, AverageOverDrawnRoutingsWhereTheyDiffer) {
   EXPECT_EQ(slots_for(1, Cache::hot), 1);
 }
 
-// Every row starts on set 0. A set must not be read again before all others: a row of 26 calls over 24
-// sets would end on sets 0 and 1, and the next begin with them.
+// Every row starts on set 0. A set must not be read again before all others: a row of 26 calls over
+// 24 sets would end on sets 0 and 1, and the next begin with them.
 TEST(CallsPerRow, NeverReadASetAgainBeforeAllOthers) {
   EXPECT_EQ(calls_per_row(1, 8, 24), 8);
   EXPECT_EQ(calls_per_row(24, 8, 24), 24);
   EXPECT_EQ(calls_per_row(26, 8, 24), 48);
-  EXPECT_EQ(calls_per_row(3, 1, 24), 3) << "two sets suffice for this point: no need to turn through all";
+  EXPECT_EQ(calls_per_row(3, 1, 24), 3)
+      << "two sets suffice for this point: no need to turn through all";
 }
 
 TEST(CallsPerRow, TurnThroughEverySlot) {

@@ -62,8 +62,8 @@ Rival::Rival(std::size_t index, PreparedCase prepared, ResidentLayer& resident)
     : index_(index), prepared_(std::move(prepared)), resident_(&resident) {}
 
 std::optional<Fault> Rival::plan(const Point& point) {
-  auto plan = resident_->layer().plan(point.tokens, prepared_.config,
-                                      static_cast<int>(point.timed.size()));
+  auto plan =
+      resident_->layer().plan(point.tokens, prepared_.config, static_cast<int>(point.timed.size()));
   if (!plan) return std::move(plan).error();
   plan_ = std::move(plan).value();
   prepared_.config_record.hash = plan_->identity().hash;
@@ -74,8 +74,8 @@ std::optional<Fault> Rival::plan(const Point& point) {
   }
   const Launch launch = prepared_.backend->serves_graphs() ? point.launch : Launch::eager;
   request_ = {.calls = 1, .cache = point.cache, .launch = launch};
-  request_.calls = calls_per_row(std::min(sets_for_cold_, resident_->weight_sets()),
-                                 plan_->slots(), resident_->weight_sets());
+  request_.calls = calls_per_row(std::min(sets_for_cold_, resident_->weight_sets()), plan_->slots(),
+                                 resident_->weight_sets());
   return std::nullopt;
 }
 
@@ -118,9 +118,10 @@ std::optional<Fault> Rival::pilot(const Point& point, double row_seconds) {
   if (request_.cache == Cache::cold) return std::nullopt;
   constexpr double most_calls = 1e5;
   const double per_call = std::max(seconds / static_cast<double>(request_.calls), 1e-9);
-  const auto to_fill = static_cast<std::int64_t>(std::min(std::ceil(row_seconds / per_call), most_calls));
-  request_.calls = calls_per_row(std::max(to_fill, request_.calls), plan_->slots(),
-                                 resident_->weight_sets());
+  const auto to_fill =
+      static_cast<std::int64_t>(std::min(std::ceil(row_seconds / per_call), most_calls));
+  request_.calls =
+      calls_per_row(std::max(to_fill, request_.calls), plan_->slots(), resident_->weight_sets());
   return std::nullopt;
 }
 
@@ -139,8 +140,8 @@ Member Rival::member(std::string name) {
 
 std::optional<Unmeasured> Rival::check_again(const Point& point, const Truth& truth) {
   // Where the truth itself overflows, so may a timed output.
-  const bool truth_is_finite = std::ranges::all_of(
-      truth.emulated, [](double value) { return std::isfinite(value); });
+  const bool truth_is_finite =
+      std::ranges::all_of(truth.emulated, [](double value) { return std::isfinite(value); });
   if (truth_is_finite) {
     auto bad = non_finite_output(*plan_, prepared_.problem.layer, point.tokens);
     if (!bad) return from_fault(bad.error());

@@ -29,8 +29,8 @@ struct Point {
 // routing. Up to 4 tokens 8; from 32 on nearly every expert is touched whatever is drawn: 1.
 int slots_for(std::int64_t tokens, Cache cache);
 
-// Calls of one row: at least `wanted`, whole turns of the slots, and no weight set read again before
-// all others: either at most `weight_sets` calls, or whole turns of these too.
+// Calls of one row: at least `wanted`, whole turns of the slots, and no weight set read again
+// before all others: either at most `weight_sets` calls, or whole turns of these too.
 std::int64_t calls_per_row(std::int64_t wanted, std::int64_t slots, std::int64_t weight_sets);
 
 class Rival {
@@ -61,9 +61,9 @@ class Rival {
   PreparedCase prepared_;
   ResidentLayer* resident_ = nullptr;
   std::unique_ptr<Plan> plan_;
-  RunRequest request_;                // calls: of one row once pilot() ran
+  RunRequest request_;  // calls: of one row once pilot() ran
   std::int64_t sets_for_cold_ = 1;
-  Work work_;                         // mean over the slots
+  Work work_;  // mean over the slots
   CheckResult check_;
 };
 

@@ -39,8 +39,8 @@ Work work_of(const Layer& layer, const Scheme& scheme, const Numerics& numerics,
   const auto tokens = static_cast<double>(inputs.tokens);
   const double element = 2, pair_arguments = 4 + 4;  // bf16 or fp16; int32 id and fp32 weight
   return {.weight_bytes = distinct * expert_bytes(layer, scheme),
-          .activation_bytes = tokens * (2 * k * element +
-                                        static_cast<double>(layer.top_k) * pair_arguments),
+          .activation_bytes =
+              tokens * (2 * k * element + static_cast<double>(layer.top_k) * pair_arguments),
           .intermediate_bytes =
               2 * pairs * (n * bytes_of(numerics.act_out) + k * bytes_of(numerics.pair_out)),
           .flops = pairs * 6 * n * k};
@@ -63,7 +63,8 @@ Roofline roofline_of(const Work& work, const Ceilings& ceilings, double median_u
 std::int64_t weight_sets_for_cold(double weight_bytes_touched,
                                   std::int64_t last_level_cache_bytes) {
   if (weight_bytes_touched <= 0) return 1;
-  const double sets = std::ceil(4 * static_cast<double>(last_level_cache_bytes) / weight_bytes_touched);
+  const double sets =
+      std::ceil(4 * static_cast<double>(last_level_cache_bytes) / weight_bytes_touched);
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(sets));
 }
 

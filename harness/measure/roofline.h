@@ -16,12 +16,12 @@ namespace moegauge {
 // What one call must do, for the routing that was really drawn. Pairs that are dropped or held by
 // another rank cost nothing.
 struct Work {
-  double weight_bytes = 0;        // distinct experts touched, each once, values and scales and biases
-  double activation_bytes = 0;    // x, ids and router weights read once, y written once
+  double weight_bytes = 0;      // distinct experts touched, each once, values and scales and biases
+  double activation_bytes = 0;  // x, ids and router weights read once, y written once
   // What a kernel in two passes moves besides: the activation's output h [pairs, N] and the pairs'
   // outputs [pairs, K], each written once and read once in the precisions that it declares.
   double intermediate_bytes = 0;
-  double flops = 0;               // 2 per multiply-add: pairs * (2 * 2N * K + 2 * N * K)
+  double flops = 0;  // 2 per multiply-add: pairs * (2 * 2N * K + 2 * N * K)
   double bytes() const { return weight_bytes + activation_bytes; }
 };
 

@@ -57,8 +57,10 @@ TEST(WorkOf, CountsDistinctExpertsOnceAndEveryPair) {
 
 TEST(WorkOf, IntermediatesAreCountedInTheirDeclaredPrecision) {
   const std::vector<std::int32_t> ids = {0, 1, 1, 3};
-  const Numerics halves{.act_out = Precision::activation_dtype, .pair_out = Precision::activation_dtype};
-  EXPECT_EQ(work_of(small_layer(), *make_scheme("bf16"), halves, routed(ids)).intermediate_bytes, 6144);
+  const Numerics halves{.act_out = Precision::activation_dtype,
+                        .pair_out = Precision::activation_dtype};
+  EXPECT_EQ(work_of(small_layer(), *make_scheme("bf16"), halves, routed(ids)).intermediate_bytes,
+            6144);
 }
 
 // Of the pairs 0, -1, 2, 2 only those to experts 2 are here: one expert, two pairs.
@@ -79,7 +81,8 @@ TEST(WorkOf, NoTokensIsNoWork) {
 
 // 1e6 bytes at 1e9 per s: 1000 us. 4e6 flops at 1e10 per s: 400 us. Half of 4000 us is 2000 us.
 TEST(Roofline, IsTheLongerOfMemoryAndCompute) {
-  const Work work{.weight_bytes = 9e5, .activation_bytes = 1e5, .intermediate_bytes = 5e5, .flops = 4e6};
+  const Work work{
+      .weight_bytes = 9e5, .activation_bytes = 1e5, .intermediate_bytes = 5e5, .flops = 4e6};
   const Roofline memory_bound = roofline_of(work, {1e9, 1e10}, 2000, Cache::cold_weights, 0);
   EXPECT_DOUBLE_EQ(memory_bound.floor_us, 1000);
   EXPECT_DOUBLE_EQ(memory_bound.floor_with_intermediates_us, 1500);
@@ -90,13 +93,15 @@ TEST(Roofline, IsTheLongerOfMemoryAndCompute) {
 }
 
 TEST(Roofline, ACeilingThatWasNotMeasuredBoundsNothing) {
-  const Work work{.weight_bytes = 1e6, .activation_bytes = 0, .intermediate_bytes = 0, .flops = 4e6};
+  const Work work{
+      .weight_bytes = 1e6, .activation_bytes = 0, .intermediate_bytes = 0, .flops = 4e6};
   EXPECT_DOUBLE_EQ(roofline_of(work, {0, 1e10}, 800, Cache::cold, 0).floor_us, 400);
   EXPECT_EQ(roofline_of(work, {0, 0}, 800, Cache::cold, 0).fraction, 0);
 }
 
 TEST(Roofline, MemoryDoesNotBoundWhatStaysInCache) {
-  const Work work{.weight_bytes = 1e6, .activation_bytes = 0, .intermediate_bytes = 0, .flops = 4e6};
+  const Work work{
+      .weight_bytes = 1e6, .activation_bytes = 0, .intermediate_bytes = 0, .flops = 4e6};
   EXPECT_DOUBLE_EQ(roofline_of(work, {1e9, 1e10}, 800, Cache::hot, 2'000'000).floor_us, 400);
   EXPECT_DOUBLE_EQ(roofline_of(work, {1e9, 1e10}, 800, Cache::hot, 500'000).floor_us, 1000);
 }

@@ -28,8 +28,10 @@ class RowReporter : public benchmark::BenchmarkReporter {
   std::vector<double> seconds_per_call_;
 };
 
-// Runs the members in `order`, one row each. A failure ends the round: the rows after it are skipped.
-std::vector<double> run_round(std::span<const Member> members, const std::vector<std::size_t>& order,
+// Runs the members in `order`, one row each. A failure ends the round: the rows after it are
+// skipped.
+std::vector<double> run_round(std::span<const Member> members,
+                              const std::vector<std::size_t>& order,
                               const std::function<void(std::size_t)>& before_row,
                               std::optional<Rounds::Failure>& failure) {
   for (const std::size_t index : order) {
@@ -89,8 +91,8 @@ std::int64_t min_rounds(const StoppingRule& rule, std::size_t members) {
   return members > 1 ? std::max<std::int64_t>(for_rows, 6) : for_rows;
 }
 
-Rounds measure_rounds(std::span<const Member> members, const StoppingRule& rule,
-                      std::uint64_t seed, const std::function<void(std::size_t)>& before_row) {
+Rounds measure_rounds(std::span<const Member> members, const StoppingRule& rule, std::uint64_t seed,
+                      const std::function<void(std::size_t)>& before_row) {
   Rounds result;
   result.members.resize(members.size());
   if (members.empty()) return result;

@@ -3,8 +3,8 @@
 //
 // One round runs a permutation of the members and then its reverse, so that with two members it is
 // A B B A: a drift that is linear over the round (clocks, temperature, a neighbour) cancels in the
-// round's ratio. Each run of a member is one *row*: `calls_per_row` consecutive calls, whose mean is
-// one sample.
+// round's ratio. Each run of a member is one *row*: `calls_per_row` consecutive calls, whose mean
+// is one sample.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@
 namespace moegauge {
 
 struct Member {
-  std::string name;                // the benchmark's name: the case id
+  std::string name;  // the benchmark's name: the case id
   std::int64_t calls_per_row = 1;
   // Total seconds of that many consecutive calls, by the device's own clock.
   std::function<Expected<double, Fault>(std::int64_t calls)> run;
@@ -64,7 +64,7 @@ std::int64_t min_rounds(const StoppingRule& rule, std::size_t members);
 // `before_row` is told each member about to run, so that a fault that takes the process down can be
 // attributed. Stopping looks at the interval after every round, which makes the reported interval
 // slightly optimistic (docs/method.md); the least number of rows bounds that.
-Rounds measure_rounds(std::span<const Member> members, const StoppingRule& rule,
-                      std::uint64_t seed, const std::function<void(std::size_t)>& before_row);
+Rounds measure_rounds(std::span<const Member> members, const StoppingRule& rule, std::uint64_t seed,
+                      const std::function<void(std::size_t)>& before_row);
 
 }  // namespace moegauge

@@ -59,10 +59,17 @@ TEST(RoundOrder, OfMoreChangesFromRoundToRoundAndIsRepeatedByTheSeed) {
 
 TEST(MeasureRounds, RunsTheRowsInThatOrderAndTellsBeforeEach) {
   std::string ran, told;
-  const std::vector<Member> members = {
-      {"a", 3, [&](std::int64_t) -> Expected<double, Fault> { ran += 'A'; return 3e-3; }},
-      {"b", 2, [&](std::int64_t) -> Expected<double, Fault> { ran += 'B'; return 4e-3; }}};
-  const Rounds rounds = measure_rounds(members, {}, 1, [&](std::size_t i) { told += i == 0 ? 'A' : 'B'; });
+  const std::vector<Member> members = {{"a", 3,
+                                        [&](std::int64_t) -> Expected<double, Fault> {
+                                          ran += 'A';
+                                          return 3e-3;
+                                        }},
+                                       {"b", 2, [&](std::int64_t) -> Expected<double, Fault> {
+                                          ran += 'B';
+                                          return 4e-3;
+                                        }}};
+  const Rounds rounds =
+      measure_rounds(members, {}, 1, [&](std::size_t i) { told += i == 0 ? 'A' : 'B'; });
   ASSERT_EQ(rounds.rounds, 6);
   EXPECT_EQ(ran, "ABBAABBAABBAABBAABBAABBA");
   EXPECT_EQ(told, ran);
@@ -70,16 +77,22 @@ TEST(MeasureRounds, RunsTheRowsInThatOrderAndTellsBeforeEach) {
 
 // 3 ms for 3 calls is 1 ms each, 4 ms for 2 calls 2 ms each.
 TEST(MeasureRounds, ASampleIsTheMeanOfARowsCalls) {
-  const std::vector<Member> members = {
-      {"a", 3, [](std::int64_t n) -> Expected<double, Fault> { EXPECT_EQ(n, 3); return 3e-3; }},
-      {"b", 2, [](std::int64_t n) -> Expected<double, Fault> { EXPECT_EQ(n, 2); return 4e-3; }}};
+  const std::vector<Member> members = {{"a", 3,
+                                        [](std::int64_t n) -> Expected<double, Fault> {
+                                          EXPECT_EQ(n, 3);
+                                          return 3e-3;
+                                        }},
+                                       {"b", 2, [](std::int64_t n) -> Expected<double, Fault> {
+                                          EXPECT_EQ(n, 2);
+                                          return 4e-3;
+                                        }}};
   const Rounds rounds = measure_rounds(members, {}, 1, nobody_listens);
   for (const double sample : rounds.members[0].seconds_per_call) EXPECT_DOUBLE_EQ(sample, 1e-3);
   for (const double sample : rounds.members[1].seconds_per_call) EXPECT_DOUBLE_EQ(sample, 2e-3);
 }
 
-// Constant latency is known after the least rows: 9 rows are 5 rounds of two; a pair's ratio needs 6
-// rounds, since [min, max] of 5 values covers the median with 1 - 2/32 < 95%.
+// Constant latency is known after the least rows: 9 rows are 5 rounds of two; a pair's ratio needs
+// 6 rounds, since [min, max] of 5 values covers the median with 1 - 2/32 < 95%.
 TEST(StoppingRule, StopsAtTheLeastRowsWhereNothingVaries) {
   const auto constant = [] { return 1e-3; };
   const std::vector<Member> one = {scripted("a", 1, constant)};
@@ -116,7 +129,8 @@ TEST(StoppingRule, WaitsForEveryMember) {
   EXPECT_EQ(rounds.members[0].seconds_per_call.size(), rounds.members[1].seconds_per_call.size());
 }
 
-// Rows of 10 ms against a cap of 0.5 s: 25 rounds of two rows; noise of a factor of 3 never settles.
+// Rows of 10 ms against a cap of 0.5 s: 25 rounds of two rows; noise of a factor of 3 never
+// settles.
 TEST(StoppingRule, GivesUpAtTheCapAndSaysSo) {
   Noise noise;
   const std::vector<Member> members = {
@@ -136,7 +150,11 @@ TEST(StoppingRule, TakesTheLeastRowsHoweverSlowTheKernel) {
 TEST(MeasureRounds, StopsAtAFaultAndNamesTheMember) {
   int runs_of_a = 0;
   const std::vector<Member> members = {
-      scripted("a", 1, [&runs_of_a] { ++runs_of_a; return 1e-3; }),
+      scripted("a", 1,
+               [&runs_of_a] {
+                 ++runs_of_a;
+                 return 1e-3;
+               }),
       {"b", 1, [](std::int64_t) -> Expected<double, Fault> {
          return Unexpected{Fault{FaultKind::infrastructure, "the device fell off the bus"}};
        }}};
@@ -147,8 +165,8 @@ TEST(MeasureRounds, StopsAtAFaultAndNamesTheMember) {
   EXPECT_EQ(runs_of_a, 1) << "nothing runs after a fault";
 }
 
-// The point of A B B A: where the machine slows down by 1% per row, the sums of a round still agree:
-// rows 0 and 3 against rows 1 and 2 of an arithmetic progression.
+// The point of A B B A: where the machine slows down by 1% per row, the sums of a round still
+// agree: rows 0 and 3 against rows 1 and 2 of an arithmetic progression.
 TEST(MeasureRounds, LinearDriftCancelsWithinARound) {
   double now = 1e-3;
   const auto drifting = [&now] { return now += 1e-5; };

@@ -34,11 +34,16 @@ bool taints(const Unmeasured& outcome) { return outcome.status != Status::inaccu
 
 std::string_view to_string(Phase phase) {
   switch (phase) {
-    case Phase::prepare: return "preparing";
-    case Phase::load: return "loading weights";
-    case Phase::plan: return "compiling";
-    case Phase::check: return "checking";
-    case Phase::time: return "timing";
+    case Phase::prepare:
+      return "preparing";
+    case Phase::load:
+      return "loading weights";
+    case Phase::plan:
+      return "compiling";
+    case Phase::check:
+      return "checking";
+    case Phase::time:
+      return "timing";
   }
   return "?";
 }
@@ -145,9 +150,8 @@ void LayerSession::time_rivals(std::vector<Rival>& rivals, const Point& point,
     }
     members.push_back(rival.member(case_id(cases_[rival.index()])));
   }
-  Rounds rounds = measure_rounds(members, settings_.stopping, settings_.seed, [&](std::size_t row) {
-    enter(rivals[row].index(), Phase::time);
-  });
+  Rounds rounds = measure_rounds(members, settings_.stopping, settings_.seed,
+                                 [&](std::size_t row) { enter(rivals[row].index(), Phase::time); });
   if (rounds.failure) {
     return failed(rivals[rounds.failure->member], from_fault(rounds.failure->fault));
   }
@@ -175,8 +179,8 @@ LayerSession::Residence& LayerSession::reside(const PreparedCase& prepared) {
                                  available_memory_bytes());
   const std::int64_t sets = choose_weight_sets(weight_sets_wanted(prepared), bytes_per_set, memory);
   auto loaded = ResidentLayer::load(*prepared.backend, problem_, *experts_, sets);
-  Residence residence = loaded ? Residence(std::move(loaded).value())
-                               : Residence(std::move(loaded).error());
+  Residence residence =
+      loaded ? Residence(std::move(loaded).value()) : Residence(std::move(loaded).error());
   return residences_.emplace(prepared.backend, std::move(residence)).first->second;
 }
 
@@ -192,8 +196,9 @@ std::int64_t LayerSession::weight_sets_wanted(const PreparedCase& prepared) cons
   std::int64_t sets = 1;
   for (const auto& [routing, tokens] : least_tokens) {
     const RoutingLaw law = parse_routing_law(routing, problem_.layer);
-    const OwnedInputs inputs = generate_inputs(problem_.layer, distribution_, law, tokens,
-                                               settings_.seed, kFirstTimedStream, problem_.scheme.get());
+    const OwnedInputs inputs =
+        generate_inputs(problem_.layer, distribution_, law, tokens, settings_.seed,
+                        kFirstTimedStream, problem_.scheme.get());
     const Work work = work_of(problem_.layer, *problem_.scheme, Numerics{}, inputs.view());
     sets = std::max(sets, weight_sets_for_cold(work.weight_bytes, cache_bytes));
   }
@@ -201,8 +206,7 @@ std::int64_t LayerSession::weight_sets_wanted(const PreparedCase& prepared) cons
 }
 
 const Truth& LayerSession::truth_for(const Rival& rival, const Point& point) {
-  return truths_.truth(cases_[rival.index()].routing, point.check.pool,
-                       rival.identity().numerics);
+  return truths_.truth(cases_[rival.index()].routing, point.check.pool, rival.identity().numerics);
 }
 
 void LayerSession::enter(std::size_t index, Phase phase) {

@@ -29,16 +29,16 @@ LatencySummary summarize(std::vector<double> samples_us) {
   std::vector<double> sorted = samples_us;
   std::sort(sorted.begin(), sorted.end());
   const MedianInterval interval = median_interval(samples_us, kConfidence);
-  LatencySummary summary{
-      .median = median(samples_us),
-      .ci_low = interval.low,
-      .ci_high = interval.high,
-      .p10 = quantile_of_sorted(sorted, 0.1),
-      .p90 = quantile_of_sorted(sorted, 0.9),
-      .min = sorted.front(),
-      .max = sorted.back(),
-      .mean = std::accumulate(sorted.begin(), sorted.end(), 0.0) / static_cast<double>(sorted.size()),
-      .samples = {}};
+  LatencySummary summary{.median = median(samples_us),
+                         .ci_low = interval.low,
+                         .ci_high = interval.high,
+                         .p10 = quantile_of_sorted(sorted, 0.1),
+                         .p90 = quantile_of_sorted(sorted, 0.9),
+                         .min = sorted.front(),
+                         .max = sorted.back(),
+                         .mean = std::accumulate(sorted.begin(), sorted.end(), 0.0) /
+                                 static_cast<double>(sorted.size()),
+                         .samples = {}};
   summary.samples = std::move(samples_us);
   return summary;
 }
@@ -67,8 +67,8 @@ std::vector<Comparison> compare_rivals(std::span<const CaseRecord> cases) {
       // A call that takes no time (0 tokens) has no ratio.
       if (rival->measured()->latency.min <= 0 || record.measured()->latency.min <= 0) continue;
       const PairedRatio paired = paired_ratio(earlier, samples);
-      comparisons.push_back({point, rival->id(), record.id(), paired.ratio, paired.low, paired.high,
-                             paired.rounds});
+      comparisons.push_back(
+          {point, rival->id(), record.id(), paired.ratio, paired.low, paired.high, paired.rounds});
     }
     rivals.push_back(&record);
   }

@@ -73,8 +73,9 @@ TEST(CompareRivals, ComparesEveryPairOfOnePointAndNoOthers) {
   const std::vector<double> slow(12, 2.0), fast(12, 1.0);
   CaseRecord wrong = measured_case("file:x.json", fast);
   wrong.outcome = Unmeasured{Status::inaccurate, "wrong", std::nullopt};
-  const std::vector<CaseRecord> cases = {measured_case("default", slow), measured_case("tuned", fast),
-                                         wrong, measured_case("default", slow, 32)};
+  const std::vector<CaseRecord> cases = {measured_case("default", slow),
+                                         measured_case("tuned", fast), wrong,
+                                         measured_case("default", slow, 32)};
   const auto comparisons = compare_rivals(cases);
   ASSERT_EQ(comparisons.size(), 1u);
   EXPECT_EQ(comparisons[0].a, cases[0].id());

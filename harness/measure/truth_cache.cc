@@ -19,8 +19,7 @@ TruthCache::TruthCache(const Problem& problem, const ExpertSource& experts)
 const Truth& TruthCache::truth(const std::string& routing, const OwnedInputs& pool,
                                const Numerics& numerics) {
   const auto known = std::ranges::find_if(entries_, [&](const Entry& entry) {
-    return entry.routing == routing && entry.pool_rows == pool.tokens &&
-           entry.numerics == numerics;
+    return entry.routing == routing && entry.pool_rows == pool.tokens && entry.numerics == numerics;
   });
   if (known != entries_.end()) return known->truth;
   if (entries_.size() == kKept) entries_.pop_front();

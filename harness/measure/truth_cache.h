@@ -1,6 +1,6 @@
-// The oracle's answers, kept while they can be asked again: rivals with equal numerics share one, and
-// so do all points above 256 tokens of one routing, whose pool is the same. The oracle costs more
-// than everything else in a check.
+// The oracle's answers, kept while they can be asked again: rivals with equal numerics share one,
+// and so do all points above 256 tokens of one routing, whose pool is the same. The oracle costs
+// more than everything else in a check.
 #pragma once
 
 #include <cstdint>

@@ -116,8 +116,8 @@ struct Comparison {
 };
 
 struct Result {
-  std::vector<std::pair<std::string, std::string>> context =
-      {};  // ours; Google Benchmark's are below
+  // Ours; Google Benchmark's keys are in `machine`.
+  std::vector<std::pair<std::string, std::string>> context = {};
   // Google Benchmark's context keys as read from a file, so that a rewritten file still names the
   // machine that measured. Null: the writer describes this machine.
   nlohmann::ordered_json machine = {};

@@ -155,8 +155,8 @@ LoadedResult load_result(const std::filesystem::path& file) {
       result.unknown[key] = value;
   }
   if (parsed.stopped) {
-    loaded.truncated = where + ": cut at " + *parsed.stopped + "; the " +
-                       std::to_string(result.cases.size()) + " whole cases before it were read";
+    loaded.truncated = where + ": cut at " + *parsed.stopped +
+                       "; whole cases read: " + std::to_string(result.cases.size());
   }
   return loaded;
 }

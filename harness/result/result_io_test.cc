@@ -159,7 +159,7 @@ TEST_F(ResultFile, SaysWhereItWasCut) {
   const auto column = second - text.rfind('\n', second);
   EXPECT_EQ(load_result(file_).truncated, file_.string() + ": cut at line " + std::to_string(line) +
                                               ", column " + std::to_string(column) +
-                                              "; the 1 whole cases before it were read");
+                                              "; whole cases read: 1");
 }
 
 TEST_F(ResultFile, IsRefusedWhereItIsNone) {

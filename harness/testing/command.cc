@@ -70,7 +70,8 @@ std::string TestFolder::write(const std::string& name, const std::string& text) 
 
 std::string TestFolder::suite(const std::string& fields) const {
   return write("suite.json", R"({"schema": "moegauge.suite/1", "name": "test", "cases": [
-    {"model": "config.json", "scheme": "bf16", )" + fields + "}]}");
+    {"model": "config.json", "scheme": "bf16", )" +
+                                 fields + "}]}");
 }
 
 std::string read_file(const fs::path& file) {

@@ -29,7 +29,8 @@ class Running {
   pid_t pid_ = -1;
 };
 
-Finished run_command(const std::filesystem::path& program, const std::vector<std::string>& arguments,
+Finished run_command(const std::filesystem::path& program,
+                     const std::vector<std::string>& arguments,
                      const std::filesystem::path& folder);
 
 // A fresh folder, gone with the object. Holds a tiny model (config.json: 8 experts, top 2, K 256,

@@ -36,6 +36,9 @@ std::optional<Fault> die(int signal) {
 
 // Under a limit on its address space, as a batch system sets one.
 std::optional<Fault> exhaust_memory() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  throw std::bad_alloc();  // sanitisers need more address space than any limit, and abort
+#endif
   const rlimit limit{512 << 20, 512 << 20};
   setrlimit(RLIMIT_AS, &limit);
   std::vector<std::unique_ptr<std::array<char, 1 << 24>>> held;
@@ -81,7 +84,9 @@ std::vector<Script> scripts() {
   const auto late_nan = [](std::span<std::uint16_t> y, int run) {
     if (run >= kTimedRow && !y.empty()) y.back() = 0x7FC0;
   };
-  const auto zeros = [](std::span<std::uint16_t> y, int) { std::ranges::fill(y, std::uint16_t{0}); };
+  const auto zeros = [](std::span<std::uint16_t> y, int) {
+    std::ranges::fill(y, std::uint16_t{0});
+  };
   return {
       {.name = "honest"},
       {.name = "slow", .on_run = slow},
@@ -93,27 +98,30 @@ std::vector<Script> scripts() {
       at_run("hang", kFirstLaunch, []() -> std::optional<Fault> { sleep_forever(); }),
       at_run("stubborn", kFirstLaunch, stubborn),
       at_run("memory", kFirstLaunch, exhaust_memory),
-      at_run("throws", kFirstLaunch, []() -> std::optional<Fault> {
-        throw std::runtime_error("a kernel threw");
-      }),
-      at_run("fault", kTimedRow, []() -> std::optional<Fault> {
-        return Fault{FaultKind::error, "illegal memory access"};
-      }),
-      {.name = "device_memory", .on_plan = []() -> std::optional<Fault> {
+      at_run("throws", kFirstLaunch,
+             []() -> std::optional<Fault> { throw std::runtime_error("a kernel threw"); }),
+      at_run("fault", kTimedRow,
+             []() -> std::optional<Fault> {
+               return Fault{FaultKind::error, "illegal memory access"};
+             }),
+      {.name = "device_memory",
+       .on_plan = []() -> std::optional<Fault> {
          return Fault{FaultKind::out_of_memory, "0 of 8 GiB left"};
        }},
       {.name = "flaky", .on_load = fail_some_times},
-      at_run("prints", kFirstLaunch, []() -> std::optional<Fault> {
-        std::puts("{\"point_done\": true}");
-        std::fflush(stdout);
-        return std::nullopt;
-      }),
+      at_run("prints", kFirstLaunch,
+             []() -> std::optional<Fault> {
+               std::puts("{\"point_done\": true}");
+               std::fflush(stdout);
+               return std::nullopt;
+             }),
       at_run("scribbles", kFirstLaunch, write_everywhere),
       {.name = "wavers", .spoil = one_bit},
       {.name = "late_nan", .spoil = late_nan},
       {.name = "zeros", .spoil = zeros},
       {.name = "refuser", .refusal = Refusal{RefusalReason::shape, "nothing is served here"}},
-      {.name = "choosy", .config_refusal = Refusal{RefusalReason::config_value, "BLOCK_SIZE_M 16 is odd"}},
+      {.name = "choosy",
+       .config_refusal = Refusal{RefusalReason::config_value, "BLOCK_SIZE_M 16 is odd"}},
   };
 }
 

@@ -1,8 +1,8 @@
-// Every way in which a kernel can be wrong that the design lists must come out `inaccurate` under the
-// limits that ship, and the honest kernel `ok`: a limit that lets a mutant pass is no limit.
+// Every way in which a kernel can be wrong that the design lists must come out `inaccurate` under
+// the limits that ship, and the honest kernel `ok`: a limit that lets a mutant pass is no limit.
 //
-// Scale units are spread by 2^u, u in [-2, 2], so that a kernel that reads a neighbour's scale is far
-// off. 300 tokens: some rows of the pool of 256 repeat.
+// Scale units are spread by 2^u, u in [-2, 2], so that a kernel that reads a neighbour's scale is
+// far off. 300 tokens: some rows of the pool of 256 repeat.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -65,9 +65,9 @@ TEST_P(Mutation, IsInaccurateUnderTheLimitsThatShip) {
   }
   ASSERT_EQ(record.status(), Status::inaccurate);
   const auto& outcome = std::get<Unmeasured>(record.outcome);
-  EXPECT_THAT(outcome.reason, ::testing::AnyOf(::testing::HasSubstr("exceeds"),
-                                               ::testing::HasSubstr("not finite"),
-                                               ::testing::HasSubstr("not deterministic")));
+  EXPECT_THAT(outcome.reason,
+              ::testing::AnyOf(::testing::HasSubstr("exceeds"), ::testing::HasSubstr("not finite"),
+                               ::testing::HasSubstr("not deterministic")));
   EXPECT_TRUE(outcome.check);
 }
 
@@ -94,13 +94,12 @@ INSTANTIATE_TEST_SUITE_P(EveryScheme, HonestKernel,
 
 class OneBadRow : public Mutation {};
 
-// One row of 8192 with its sign turned moves the whole by 2 / sqrt(8192) = 0.022 at most, and stands
-// out at 2 by itself.
+// One row of 8192 with its sign turned moves the whole by 2 / sqrt(8192) = 0.022 at most, and
+// stands out at 2 by itself.
 TEST_P(OneBadRow, Of8192IsCaughtByItself) {
   const CaseRecord record = measure(std::get<0>(GetParam()), mutant("bad_row"), 8192);
   ASSERT_EQ(record.status(), Status::inaccurate);
-  const ErrorMetrics& error =
-      std::get<Unmeasured>(record.outcome).check->error.implementation;
+  const ErrorMetrics& error = std::get<Unmeasured>(record.outcome).check->error.implementation;
   EXPECT_NEAR(error.worst_token, 2, 0.05);
   EXPECT_LT(error.relative_l2, 0.1);
 }

@@ -37,8 +37,8 @@ class Run : public ::testing::Test {
 };
 
 TEST_F(Run, WritesATableAndAResult) {
-  const Finished finished =
-      run_suite(R"("tokens": [1, 2], "backend": "honest", "config": ["default", {"BLOCK_SIZE_M": 8}])");
+  const Finished finished = run_suite(
+      R"("tokens": [1, 2], "backend": "honest", "config": ["default", {"BLOCK_SIZE_M": 8}])");
   EXPECT_EQ(finished.code, 0) << finished.err;
   EXPECT_THAT(finished.out, HasSubstr("of floor"));
   EXPECT_THAT(finished.err, HasSubstr("[4/4]"));
@@ -69,11 +69,17 @@ TEST_F(Run, RefusesWhatItCannotRead) {
 }
 
 TEST_F(Run, RefusesOptionsThatMeanNothing) {
-  for (const std::vector<std::string>& options :
-       {std::vector<std::string>{"--backend", "honset"}, {"--device", "honest:3"},
-        {"--tokens", "many"}, {"--shard", "3/2"}, {"--budget", "soon"}, {"--timeout", "0"},
-        {"--retries", "-1"}, {"--dump", "somewhere"}, {"--profile", "x"}, {"--iterate", "nothing"},
-        {"--no-such-option"}}) {
+  for (const std::vector<std::string>& options : {std::vector<std::string>{"--backend", "honset"},
+                                                  {"--device", "honest:3"},
+                                                  {"--tokens", "many"},
+                                                  {"--shard", "3/2"},
+                                                  {"--budget", "soon"},
+                                                  {"--timeout", "0"},
+                                                  {"--retries", "-1"},
+                                                  {"--dump", "somewhere"},
+                                                  {"--profile", "x"},
+                                                  {"--iterate", "nothing"},
+                                                  {"--no-such-option"}}) {
     const Finished finished = run_suite(R"("backend": "honest")", options);
     EXPECT_EQ(finished.code, 2) << options.front();
     EXPECT_THAT(finished.err, StartsWith("moegauge: ")) << options.front();
@@ -101,7 +107,8 @@ TEST_F(Run, AutoTakesTheFirstBackendThatDoesNotRefuse) {
 }
 
 TEST_F(Run, AResultThatCannotBeWrittenIsALine) {
-  const Finished finished = run({folder_.suite(R"("backend": "honest")"), "--out", "/proc/no/such"});
+  const Finished finished =
+      run({folder_.suite(R"("backend": "honest")"), "--out", "/proc/no/such"});
   EXPECT_EQ(finished.code, 2);
   EXPECT_THAT(finished.err, HasSubstr("/proc/no/such"));
 }
@@ -139,7 +146,8 @@ TEST_F(Run, ResumingMeasuresAPointThatIsIncompleteAsAWhole) {
   const std::string journal = read_file(out() + ".journal");
   const std::size_t second_end = journal.find('\n', journal.find('\n') + 1);
   std::filesystem::remove(out());
-  folder_.write("result.json.journal", journal.substr(0, second_end + 40));  // header, one case, a cut one
+  folder_.write("result.json.journal",
+                journal.substr(0, second_end + 40));  // header, one case, a cut one
   EXPECT_EQ(run_suite(fields, {"--resume"}).code, 0);
   EXPECT_EQ(load_result(out()).result.comparisons.size(), 1u);
 }
@@ -153,19 +161,20 @@ TEST_F(Run, ShardsShareTheWork) {
 }
 
 TEST_F(Run, WorksFromAnyFolder) {
-  const Finished finished = run_command(
-      "/bin/sh", {"-c", std::string("cd / && ") + MOEGAUGE_WITH_FAULTS + " run " +
-                            folder_.suite(R"("backend": "honest")") + " --out " + out()},
-      folder_.path());
+  const Finished finished =
+      run_command("/bin/sh",
+                  {"-c", std::string("cd / && ") + MOEGAUGE_WITH_FAULTS + " run " +
+                             folder_.suite(R"("backend": "honest")") + " --out " + out()},
+                  folder_.path());
   EXPECT_EQ(finished.code, 0) << finished.err;
 }
 
 TEST_F(Run, HelpNamesEveryOption) {
   const Finished finished = run({"--help"});
   EXPECT_EQ(finished.code, 0);
-  for (const char* option : {"--out", "--backend", "--device", "--filter", "--tokens", "--shard",
-                             "--resume", "--retries", "--budget", "--timeout", "--seed", "--quiet",
-                             "--iterate"}) {
+  for (const char* option :
+       {"--out", "--backend", "--device", "--filter", "--tokens", "--shard", "--resume",
+        "--retries", "--budget", "--timeout", "--seed", "--quiet", "--iterate"}) {
     EXPECT_THAT(finished.out, HasSubstr(option));
   }
 }

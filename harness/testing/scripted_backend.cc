@@ -49,7 +49,8 @@ class ScriptedPlan final : public Plan {
     if (script_.on_run) {
       if (auto fault = script_.on_run(number)) return Unexpected{std::move(*fault)};
     }
-    const auto answered = std::min<std::size_t>(slots_.size(), static_cast<std::size_t>(request.calls));
+    const auto answered =
+        std::min<std::size_t>(slots_.size(), static_cast<std::size_t>(request.calls));
     for (std::size_t i = 0; i < answered; ++i) {
       Slot& slot = slots_[i];
       if (slot.answer.empty()) slot.answer = answer(slot.inputs);
@@ -71,8 +72,8 @@ class ScriptedPlan final : public Plan {
   };
 
   std::vector<std::uint16_t> answer(const OwnedInputs& inputs) const {
-    const Truth truth = compute_truth(problem_.layer, *problem_.scheme, identity_.numerics, experts_,
-                                      inputs.view(), 1);
+    const Truth truth = compute_truth(problem_.layer, *problem_.scheme, identity_.numerics,
+                                      experts_, inputs.view(), 1);
     std::vector<std::uint16_t> y(truth.emulated.size());
     std::ranges::transform(truth.emulated, y.begin(), [this](double value) {
       return problem_.layer.dtype == Dtype::bf16 ? double_to_bf16(value) : double_to_fp16(value);
@@ -114,8 +115,11 @@ class ScriptedLayer final : public LoadedLayer {
 }  // namespace
 
 Device ScriptedBackend::device() const {
-  return {.name = "Scripted", .arch = "none", .memory_bytes = 1 << 30,
-          .last_level_cache_bytes = 1 << 20, .units = 1};
+  return {.name = "Scripted",
+          .arch = "none",
+          .memory_bytes = 1 << 30,
+          .last_level_cache_bytes = 1 << 20,
+          .units = 1};
 }
 
 Expected<std::unique_ptr<LoadedLayer>, Fault> ScriptedBackend::load(const Problem& problem,

@@ -13,8 +13,8 @@ namespace moegauge {
 
 struct Script {
   std::string name = {};
-  // Called when weights are loaded, when a plan is made, and before each run with its number (0 is the
-  // check's first); may return a fault or never return at all.
+  // Called when weights are loaded, when a plan is made, and before each run with its number (0 is
+  // the check's first); may return a fault or never return at all.
   std::function<std::optional<Fault>()> on_load = {};
   std::function<std::optional<Fault>()> on_plan = {};
   std::function<std::optional<Fault>(int run)> on_run = {};
@@ -34,7 +34,9 @@ class ScriptedBackend final : public Backend {
   Availability availability() const override { return {true, "scripted"}; }
   Device device() const override;
   std::optional<Refusal> refuses(const Problem&) const override { return script_.refusal; }
-  Config default_config(const Problem&) const override { return {.values = {{"BLOCK_SIZE_M", 16}}}; }
+  Config default_config(const Problem&) const override {
+    return {.values = {{"BLOCK_SIZE_M", 16}}};
+  }
   std::optional<Refusal> refuses_config(const Problem&, const Config&) const override {
     return script_.config_refusal;
   }

@@ -1,5 +1,5 @@
-// What becomes of a run whose kernels misbehave. Each test runs the real command line, with backends
-// that fail in one way each (harness/testing/faulty_main.cc), and reads the result file.
+// What becomes of a run whose kernels misbehave. Each test runs the real command line, with
+// backends that fail in one way each (harness/testing/faulty_main.cc), and reads the result file.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,8 +37,8 @@ class WorkerFaults : public ::testing::Test {
  protected:
   // Runs a suite of one point whose rivals are `backends`.
   Outcome run(const std::string& backends, std::vector<std::string> options = {}) {
-    std::vector<std::string> arguments = {"run", folder_.suite(R"("tokens": 2)"), "--out", out(),
-                                          "--backend", backends};
+    std::vector<std::string> arguments = {
+        "run", folder_.suite(R"("tokens": 2)"), "--out", out(), "--backend", backends};
     arguments.insert(arguments.end(), options.begin(), options.end());
     Outcome outcome{run_command(MOEGAUGE_WITH_FAULTS, arguments, folder_.path()), {}};
     if (std::filesystem::exists(out())) outcome.result = load_result(out()).result;
@@ -92,10 +92,12 @@ TEST_F(WorkerFaults, EveryWayToEndIsTold) {
 // a hang one time limit, per case.
 TEST_F(WorkerFaults, ALoadThatKillsTwoWorkersIsNotTriedAThirdTime) {
   const auto suite = folder_.suite(R"("tokens": [1, 2, 4, 8])");
-  run_command(MOEGAUGE_WITH_FAULTS,
-              {"run", suite, "--out", out(), "--backend", "segfault_load"}, folder_.path());
+  run_command(MOEGAUGE_WITH_FAULTS, {"run", suite, "--out", out(), "--backend", "segfault_load"},
+              folder_.path());
   const Result result = load_result(out()).result;
-  const auto reason = [&](std::size_t i) { return std::get<Unmeasured>(result.cases[i].outcome).reason; };
+  const auto reason = [&](std::size_t i) {
+    return std::get<Unmeasured>(result.cases[i].outcome).reason;
+  };
   EXPECT_EQ(reason(1), "killed by SIGSEGV while loading weights");
   EXPECT_EQ(reason(3), "killed by SIGSEGV while loading weights, as twice before; not tried again");
 }
@@ -113,7 +115,8 @@ TEST_F(WorkerFaults, AHangIsStoppedAtTheTimeLimit) {
 TEST_F(WorkerFaults, WhatAKernelPrintsHarmsNothing) {
   const Outcome outcome = run("prints");
   EXPECT_EQ(outcome.of("prints").status(), Status::ok);
-  EXPECT_THAT(outcome.finished.out, ::testing::Not(HasSubstr("point_done"))) << "the table is clean";
+  EXPECT_THAT(outcome.finished.out, ::testing::Not(HasSubstr("point_done")))
+      << "the table is clean";
 }
 
 TEST_F(WorkerFaults, AKernelThatWritesIntoTheHarnessesPipeIsNamed) {
@@ -163,9 +166,9 @@ TEST_F(WorkerFaults, FaultsAfterTheFirstLaunchAreNotRetried) {
 
 TEST_F(WorkerFaults, TheBudgetSkipsTheRestInTheSuitesOrder) {
   const auto suite = folder_.suite(R"("tokens": [1, 2, 4, 8, 16])");
-  const Finished finished =
-      run_command(MOEGAUGE_WITH_FAULTS,
-                  {"run", suite, "--out", out(), "--backend", "slow", "--budget", "1s"}, folder_.path());
+  const Finished finished = run_command(
+      MOEGAUGE_WITH_FAULTS, {"run", suite, "--out", out(), "--backend", "slow", "--budget", "1s"},
+      folder_.path());
   EXPECT_EQ(finished.code, 0) << finished.err;
   const Result result = load_result(out()).result;
   EXPECT_EQ(result.cases.front().status(), Status::ok);

@@ -92,8 +92,7 @@ std::string describe(const Ending& ending) {
 }
 
 InFlightPage* map_page(int fd) {
-  void* address =
-      ::mmap(nullptr, sizeof(InFlightPage), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  void* address = ::mmap(nullptr, sizeof(InFlightPage), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (address == MAP_FAILED) fail("mmap");
   return static_cast<InFlightPage*>(address);
 }
@@ -107,7 +106,7 @@ std::unique_ptr<WorkerProcess> WorkerProcess::start(const sigset_t* signals_of_t
   page->case_index = InFlightPage::kNothing;
 
   const std::array<int, 3> kept = {requests.read_end.get(), replies.write_end.get(), page_fd.get()};
-  std::vector<std::string> words = {"moegauge",  "worker",
+  std::vector<std::string> words = {"moegauge",   "worker",
                                     "--requests", std::to_string(kept[0]),
                                     "--replies",  std::to_string(kept[1]),
                                     "--page",     std::to_string(kept[2])};

@@ -18,7 +18,7 @@ namespace moegauge {
 // How a process ended.
 struct Ending {
   bool by_signal = false;
-  int code = 0;             // the signal or the exit code
+  int code = 0;                // the signal or the exit code
   bool out_of_memory = false;  // the kernel's out-of-memory killer was at work meanwhile
 };
 // "killed by SIGSEGV", "left with exit code 3".

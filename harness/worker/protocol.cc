@@ -13,9 +13,10 @@ using nlohmann::ordered_json;
 constexpr const char* kPipe = "worker pipe";
 
 ordered_json to_json(const CaseCoordinates& c) {
-  return {{"op", c.op},         {"model", c.model},     {"scheme", c.scheme}, {"tp", c.tp},
-          {"ep", c.ep},         {"backend", c.backend}, {"config", c.config}, {"routing", c.routing},
-          {"inputs", c.inputs}, {"cache", c.cache},     {"launch", c.launch}, {"tokens", c.tokens}};
+  return {{"op", c.op},         {"model", c.model},     {"scheme", c.scheme},
+          {"tp", c.tp},         {"ep", c.ep},           {"backend", c.backend},
+          {"config", c.config}, {"routing", c.routing}, {"inputs", c.inputs},
+          {"cache", c.cache},   {"launch", c.launch},   {"tokens", c.tokens}};
 }
 
 CaseCoordinates coordinates_from(const ordered_json& json) {
@@ -102,7 +103,8 @@ std::string to_line(const Reply& reply) {
   }
   // The record's own serialisation, spliced in as the value that it is.
   return "{\"index\":" + std::to_string(reply.index.value()) +
-         ",\"launched\":" + (reply.launched ? "true" : "false") + ",\"record\":" + case_to_line(reply.record.value()) + "}";
+         ",\"launched\":" + (reply.launched ? "true" : "false") +
+         ",\"record\":" + case_to_line(reply.record.value()) + "}";
 }
 
 Reply reply_from(std::string_view line) {

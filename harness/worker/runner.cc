@@ -18,8 +18,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kTick = 0.1;          // seconds between looks at the case in flight
-constexpr double kGrace = 2;           // seconds between SIGTERM and SIGKILL
+constexpr double kTick = 0.1;  // seconds between looks at the case in flight
+constexpr double kGrace = 2;   // seconds between SIGTERM and SIGKILL
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -36,6 +36,23 @@ bool is_fault(Status status) {
   return status == Status::crashed || status == Status::timeout ||
          status == Status::out_of_memory || status == Status::infrastructure ||
          status == Status::error;
+}
+
+// The members of a point that have no record. Where there are any, ok rivals are among them: they
+// lose theirs, since rivals are compared on rounds that they shared.
+std::vector<std::size_t> members_to_measure(const Group& group,
+                                            const std::vector<std::size_t>& point,
+                                            std::vector<std::optional<CaseRecord>>& records) {
+  const auto missing = [&](std::size_t member) { return !records[group.cases[member]]; };
+  if (std::ranges::none_of(point, missing)) return {};
+  std::vector<std::size_t> members;
+  for (const std::size_t member : point) {
+    auto& record = records[group.cases[member]];
+    if (record && !record->measured()) continue;
+    record.reset();
+    members.push_back(member);
+  }
+  return members;
 }
 
 class Runner {
@@ -66,36 +83,23 @@ class Runner {
   }
 
   void run_point(const Group& group, const std::vector<std::size_t>& point) {
-    std::vector<std::size_t> pending = members_to_measure(group, point);
-    while (!pending.empty()) {
+    for (;;) {
+      std::vector<std::size_t> pending = members_to_measure(group, point, records_);
+      give_up_on_deadly_loads(group, pending);
+      if (pending.empty()) return;
       if (const auto reason = stop_reason()) {
         for (const std::size_t member : pending) skip(group.cases[member], *reason);
         return;
       }
-      give_up_on_deadly_loads(group, pending);
-      if (!pending.empty()) {
-        hooks_.started(cases_[group.cases[pending.front()]]);
-        measure(group, pending);
+      hooks_.started(cases_[group.cases[pending.front()]]);
+      progressed_ = false;
+      measure(group, pending);
+      if (!progressed_ && !hooks_.interrupted()) {
+        end_worker();
+        fail(group.cases[pending.front()], Status::error, "the worker gave no record",
+             Phase::check);
       }
-      std::erase_if(pending, [&](std::size_t member) {
-        return records_[group.cases[member]].has_value();
-      });
     }
-  }
-
-  // All members where one is missing, except those that are known to have no latency.
-  std::vector<std::size_t> members_to_measure(const Group& group,
-                                              const std::vector<std::size_t>& point) {
-    const auto missing = [&](std::size_t member) { return !records_[group.cases[member]]; };
-    if (std::ranges::none_of(point, missing)) return {};
-    std::vector<std::size_t> members;
-    for (const std::size_t member : point) {
-      auto& record = records_[group.cases[member]];
-      if (record && !record->measured()) continue;
-      record.reset();
-      members.push_back(member);
-    }
-    return members;
   }
 
   // Cases of one backend share the loading of weights: where that has taken two processes down, it
@@ -105,14 +109,15 @@ class Runner {
       const std::size_t index = group.cases[member];
       const auto deaths = load_deaths_.find(cases_[index].backend);
       if (deaths == load_deaths_.end() || deaths->second.count < 2) return false;
-      fail(index, deaths->second.status, deaths->second.reason + ", as twice before; not tried again",
-           Phase::check);
+      fail(index, deaths->second.status,
+           deaths->second.reason + ", as twice before; not tried again", Phase::check);
       return true;
     });
   }
 
   void measure(const Group& group, const std::vector<std::size_t>& members) {
     if (std::exchange(fresh_worker_wanted_, false)) retire_worker();
+    for (const std::size_t member : members) in_flight_seconds_[group.cases[member]] = 0;
     try {
       if (!worker_) start_worker(group);
       worker_->send(to_line(Request{members}));  // a worker that is gone shows when it is read from
@@ -167,7 +172,8 @@ class Runner {
 
   std::size_t in_flight_case(const Group& group, const std::vector<std::size_t>& members) const {
     const auto in_flight = worker_->in_flight();
-    const bool known = in_flight.case_index && std::ranges::count(members, *in_flight.case_index) > 0;
+    const bool known =
+        in_flight.case_index && std::ranges::count(members, *in_flight.case_index) > 0;
     return group.cases[known ? *in_flight.case_index : members.front()];
   }
 
@@ -206,43 +212,46 @@ class Runner {
   }
 
   void end_worker() {
-    worker_->terminate(kGrace);
+    if (worker_) worker_->terminate(kGrace);
     worker_.reset();
   }
 
-  void fail(std::size_t index, Status status, std::string reason, Phase phase) {
+  CaseRecord unmeasured_record(std::size_t index, Status status, std::string reason) const {
     CaseRecord record;
     record.coordinates = cases_[index];
     record.backend = cases_[index].backend;
     record.seed = settings_.measure.seed;
+    record.config.source = config_source(cases_[index].config);
     record.outcome = Unmeasured{status, std::move(reason), std::nullopt};
-    accept_or_retry(index, std::move(record), phase < Phase::check);
+    return record;
+  }
+
+  void fail(std::size_t index, Status status, std::string reason, Phase phase) {
+    accept_or_retry(index, unmeasured_record(index, status, std::move(reason)),
+                    phase < Phase::check);
   }
 
   void accept_or_retry(std::size_t index, CaseRecord record, bool before_launch) {
+    progressed_ = true;
     if (is_fault(record.status()) && before_launch &&
         attempts_[index].size() < static_cast<std::size_t>(settings_.retries)) {
       const auto& outcome = std::get<Unmeasured>(record.outcome);
       attempts_[index].push_back(std::string(to_string(outcome.status)) + ": " + outcome.reason);
-      in_flight_seconds_[index] = 0;
       fresh_worker_wanted_ = true;  // the next attempt starts from nothing
       return;
     }
-    record.attempts = attempts_[index];
-    record.repro = hooks_.repro(record.coordinates);
-    records_[index] = std::move(record);
+    records_[index] = completed(index, std::move(record));
     hooks_.finished(*records_[index]);
   }
 
   void skip(std::size_t index, const std::string& reason) {
-    CaseRecord record;
-    record.coordinates = cases_[index];
-    record.backend = cases_[index].backend;
-    record.seed = settings_.measure.seed;
-    record.outcome = Unmeasured{Status::skipped, reason, std::nullopt};
+    records_[index] = completed(index, unmeasured_record(index, Status::skipped, reason));
+  }
+
+  CaseRecord completed(std::size_t index, CaseRecord record) const {
     record.attempts = attempts_[index];
     record.repro = hooks_.repro(record.coordinates);
-    records_[index] = std::move(record);
+    return record;
   }
 
   const std::vector<CaseCoordinates>& cases_;
@@ -259,10 +268,18 @@ class Runner {
   std::map<std::string, LoadDeath> load_deaths_;  // of the present group, by backend
   std::unique_ptr<WorkerProcess> worker_;
   bool fresh_worker_wanted_ = false;
+  bool progressed_ = false;  // a record or an attempt came of the last measure()
   const Clock::time_point start_ = Clock::now();
 };
 
 }  // namespace
+
+void forget_incomplete_points(const std::vector<CaseCoordinates>& cases,
+                              std::vector<std::optional<CaseRecord>>& records) {
+  for (const Group& group : schedule(cases)) {
+    for (const auto& point : group.points) members_to_measure(group, point, records);
+  }
+}
 
 void run_cases(const std::vector<CaseCoordinates>& cases,
                std::vector<std::optional<CaseRecord>>& records, const RunnerSettings& settings,

@@ -18,7 +18,7 @@ struct RunnerSettings {
   MeasureSettings measure;
   double timeout_seconds = 300;  // that a case may be in flight, all its phases together
   double budget_seconds = std::numeric_limits<double>::infinity();  // after which no point starts
-  int retries = 0;               // of a case that failed before its kernel's first launch
+  int retries = 0;  // of a case that failed before its kernel's first launch
 };
 
 struct RunnerHooks {
@@ -32,9 +32,13 @@ struct RunnerHooks {
   sigset_t wait_mask;
 };
 
-// Fills every record that is not there yet; `records` is parallel to `cases`. Cases that were not
-// run (budget, interrupt) are `skipped` with that reason. Rivals of one point are measured together:
-// where one of them is missing, those that are ok are measured again with it.
+// Rivals of one point are measured together: where the record of one is missing, this takes those
+// of its ok rivals away too. `records` is parallel to `cases`.
+void forget_incomplete_points(const std::vector<CaseCoordinates>& cases,
+                              std::vector<std::optional<CaseRecord>>& records);
+
+// Fills every record that is not there yet. Cases that were not run (budget, interrupt) are
+// `skipped` with that reason.
 void run_cases(const std::vector<CaseCoordinates>& cases,
                std::vector<std::optional<CaseRecord>>& records, const RunnerSettings& settings,
                const RunnerHooks& hooks);

@@ -32,8 +32,8 @@ TEST(Schedule, GroupsByWeightsAndPointsByRivals) {
 }
 
 TEST(Schedule, HotCasesKeepTheirOwnWeights) {
-  const std::vector<CaseCoordinates> cases = {at("bf16", 1, "default"), at("bf16", 1, "default", "hot"),
-                                              at("bf16", 1, "default", "cold")};
+  const std::vector<CaseCoordinates> cases = {
+      at("bf16", 1, "default"), at("bf16", 1, "default", "hot"), at("bf16", 1, "default", "cold")};
   const auto groups = schedule(cases);
   ASSERT_EQ(groups.size(), 2u);
   EXPECT_THAT(groups[0].cases, ElementsAre(0, 2));

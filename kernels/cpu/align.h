@@ -1,5 +1,6 @@
 // Which (token, slot) pairs each local expert serves: the pairs of one call sorted by expert, pairs
-// of one expert in the order of the tokens. Pairs dropped (-1) or held by another rank are left out.
+// of one expert in the order of the tokens. Pairs dropped (-1) or held by another rank are left
+// out.
 #pragma once
 
 #include <cstdint>

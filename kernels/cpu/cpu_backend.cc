@@ -28,9 +28,10 @@ std::optional<Refusal> refuses_layer(const Layer& layer) {
   const auto refuse = [](RefusalReason reason, std::string sentence) {
     return Refusal{reason, std::move(sentence)};
   };
-  for (const auto& [name, value] :
-       {std::pair{"experts", layer.experts}, {"top_k", layer.top_k},
-        {"hidden_size", layer.hidden_size}, {"intermediate_size", layer.intermediate_size}}) {
+  for (const auto& [name, value] : {std::pair{"experts", layer.experts},
+                                    {"top_k", layer.top_k},
+                                    {"hidden_size", layer.hidden_size},
+                                    {"intermediate_size", layer.intermediate_size}}) {
     if (value < 1) {
       return refuse(RefusalReason::shape,
                     std::string(name) + " is " + std::to_string(value) + "; it must be at least 1");
@@ -38,15 +39,14 @@ std::optional<Refusal> refuses_layer(const Layer& layer) {
   }
   if (!layer.expert_map.empty() &&
       static_cast<std::int64_t>(layer.expert_map.size()) != layer.experts) {
-    return refuse(RefusalReason::shape, "the expert map has " +
-                                            std::to_string(layer.expert_map.size()) +
-                                            " entries for " + std::to_string(layer.experts) +
-                                            " experts");
+    return refuse(RefusalReason::shape,
+                  "the expert map has " + std::to_string(layer.expert_map.size()) +
+                      " entries for " + std::to_string(layer.experts) + " experts");
   }
   if (layer.router_weight_on_input && layer.top_k != 1) {
-    return refuse(RefusalReason::router_weight_on_input,
-                  "router weight on input with top_k " + std::to_string(layer.top_k) +
-                      "; it is defined for top_k 1 only");
+    return refuse(RefusalReason::router_weight_on_input, "router weight on input with top_k " +
+                                                             std::to_string(layer.top_k) +
+                                                             "; it is defined for top_k 1 only");
   }
   if (layer.router_weight_on_input && layer.expert_bias) {
     return refuse(RefusalReason::router_weight_on_input,
@@ -56,7 +56,8 @@ std::optional<Refusal> refuses_layer(const Layer& layer) {
 }
 
 // By shapes alone, before anything is packed.
-std::int64_t packed_bytes(const Problem& problem, const Recipe& recipe, const KernelTable& kernels) {
+std::int64_t packed_bytes(const Problem& problem, const Recipe& recipe,
+                          const KernelTable& kernels) {
   const WeightLayout layout =
       kernels.weight_layout(recipe.weight, kernels.dot_unit(recipe.activation));
   return PackedWeights::set_bytes(problem.layer,
@@ -132,10 +133,10 @@ class CpuBackend final : public Backend {
     const std::int64_t bytes = packed_bytes(problem, served->recipe, kernels(*level_)) * sets;
     const std::int64_t available = available_memory();
     const auto too_big = [&] {
-      return Unexpected{Fault{FaultKind::out_of_memory,
-                              std::to_string(sets) + " sets of weights take " +
-                                  std::to_string(bytes) + " bytes and " +
-                                  std::to_string(available) + " are available"}};
+      return Unexpected{
+          Fault{FaultKind::out_of_memory, std::to_string(sets) + " sets of weights take " +
+                                              std::to_string(bytes) + " bytes and " +
+                                              std::to_string(available) + " are available"}};
     };
     // The system hands out memory that it does not have and kills the process that uses it.
     if (available > 0 && bytes > available) return too_big();
@@ -157,8 +158,8 @@ class CpuBackend final : public Backend {
       return cpu::measure_ceilings(table, table.dot_unit(served->recipe.activation),
                                    machine().processors, machine().last_level_cache_bytes);
     } catch (const std::bad_alloc&) {
-      return Unexpected{Fault{FaultKind::out_of_memory,
-                              "no memory for the buffer that measures the read rate"}};
+      return Unexpected{
+          Fault{FaultKind::out_of_memory, "no memory for the buffer that measures the read rate"}};
     }
   }
 

@@ -80,9 +80,10 @@ struct Format {
   std::string_view scheme;
   Dtype dtype;
 };
-constexpr Format kFormats[] = {
-    {"bf16", Dtype::bf16}, {"fp16", Dtype::fp16}, {"fp8_block", Dtype::bf16},
-    {"fp8_block", Dtype::fp16}};
+constexpr Format kFormats[] = {{"bf16", Dtype::bf16},
+                               {"fp16", Dtype::fp16},
+                               {"fp8_block", Dtype::bf16},
+                               {"fp8_block", Dtype::fp16}};
 
 class EveryLevelAndFormat : public testing::TestWithParam<std::tuple<IsaLevel, Format>> {
  protected:
@@ -100,20 +101,27 @@ class EveryLevelAndFormat : public testing::TestWithParam<std::tuple<IsaLevel, F
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(
-    Cpu, EveryLevelAndFormat,
-    testing::Combine(testing::ValuesIn(supported_levels()), testing::ValuesIn(kFormats)),
-    [](const auto& param) {
-      const Format f = std::get<1>(param.param);
-      return std::string(to_string(std::get<0>(param.param))) + "_" + std::string(f.scheme) +
-             (f.dtype == Dtype::fp16 ? "_fp16" : "_bf16") + "_activations";
-    });
+INSTANTIATE_TEST_SUITE_P(Cpu, EveryLevelAndFormat,
+                         testing::Combine(testing::ValuesIn(supported_levels()),
+                                          testing::ValuesIn(kFormats)),
+                         [](const auto& param) {
+                           const Format f = std::get<1>(param.param);
+                           return std::string(to_string(std::get<0>(param.param))) + "_" +
+                                  std::string(f.scheme) +
+                                  (f.dtype == Dtype::fp16 ? "_fp16" : "_bf16") + "_activations";
+                         });
 
 TEST_P(EveryLevelAndFormat, AgreesWithAPlainFp64Loop) { expect_close_on(layer(4, 2, 256, 128), 9); }
 
 TEST_P(EveryLevelAndFormat, ServesWidthsThatNoBlockOrVectorDivides) {
-  for (const auto& [k, n] : {std::pair{192, 80}, {64, 192}, {80, 64}, {200, 72}, {130, 33},
-                             {1, 1}, {17, 300}, {96, 1344}}) {
+  for (const auto& [k, n] : {std::pair{192, 80},
+                             {64, 192},
+                             {80, 64},
+                             {200, 72},
+                             {130, 33},
+                             {1, 1},
+                             {17, 300},
+                             {96, 1344}}) {
     SCOPED_TRACE(testing::Message() << "K " << k << " N " << n);
     expect_close_on(layer(3, 2, k, n), 5);
   }
@@ -157,9 +165,9 @@ TEST_P(EveryLevelAndFormat, CountsDuplicatesAndLeavesOutDroppedAndForeignPairs) 
   Layer l = layer(6, 3, 128, 64);
   l.expert_map = {-1, 0, 1, -1, 2, -1};
   TestInputs in = random_inputs(l, 4, 5);
-  in.topk_ids = {1, 1, 2,    // a duplicate
-                 -1, 4, 0,   // dropped, local, elsewhere
-                 0, 3, 5,    // nothing local
+  in.topk_ids = {1,  1,  2,  // a duplicate
+                 -1, 4,  0,  // dropped, local, elsewhere
+                 0,  3,  5,  // nothing local
                  -1, -1, -1};
   const Problem p = problem(l, scheme(), 4);
   expect_close(p, in, level());
@@ -211,8 +219,8 @@ TEST_P(EveryLevelAndFormat, KeepsANanTokenToItself) {
 
 TEST(CpuBackend, ReturnsTheSameBitsAtEveryLevelWithoutABf16Dot) {
   for (const Format f : kFormats) {
-    const Layer l = {.experts = 4, .top_k = 2, .hidden_size = 288, .intermediate_size = 200,
-                     .dtype = f.dtype};
+    const Layer l = {
+        .experts = 4, .top_k = 2, .hidden_size = 288, .intermediate_size = 200, .dtype = f.dtype};
     const Problem p = problem(l, f.scheme);
     const RandomExperts experts(l, p.scheme, 3);
     const TestInputs in = random_inputs(l, 21, 7);

@@ -83,7 +83,6 @@ std::optional<Refusal> not_a_multiple(std::string_view name, std::int64_t value,
                    "; it must be a multiple of " + std::to_string(step));
 }
 
-
 }  // namespace
 
 CpuConfig heuristic_config(const Layer& layer, const Recipe& recipe, std::int64_t tokens,
@@ -94,12 +93,19 @@ CpuConfig heuristic_config(const Layer& layer, const Recipe& recipe, std::int64_
   const std::int64_t row_bytes =
       std::max(layer.hidden_size, layer.intermediate_size) * std::int64_t{sizeof(float)};
   const std::int64_t rows = machine.l2_bytes / 2 / std::max<std::int64_t>(row_bytes, 1);
-  config.block_m = std::clamp<std::int64_t>(rows / kRowBlock * kRowBlock, 4 * kRowBlock, 40 * kRowBlock);
-  config.block_n = std::lcm<std::int64_t>(128, group);
+  config.block_m =
+      std::clamp<std::int64_t>(rows / kRowBlock * kRowBlock, 4 * kRowBlock, 40 * kRowBlock);
   config.block_k = std::lcm<std::int64_t>(128, group);
   config.num_threads = machine.processors;
+  // As few tasks per expert as still keep every thread busy to the end: each task packs its rows.
+  constexpr std::int64_t kTasksPerThread = 32;
+  const std::int64_t experts = std::clamp<std::int64_t>(
+      tokens * layer.top_k, 1, std::max<std::int64_t>(layer.local_experts(), 1));
+  const std::int64_t per_expert = (kTasksPerThread * config.num_threads + experts - 1) / experts;
+  const std::int64_t unit = std::lcm<std::int64_t>(128, group);
+  const std::int64_t columns = (layer.intermediate_size + per_expert - 1) / per_expert;
+  config.block_n = std::clamp((columns + unit - 1) / unit * unit, unit, 16384 / unit * unit);
   config.prefetch_distance = 4096;
-  static_cast<void>(tokens);
   return config;
 }
 

@@ -20,7 +20,9 @@ struct CpuConfig {
   // Contracted elements of weights decoded at a time. A multiple of 32 and of the scale group.
   std::int64_t block_k = 0;  // BLOCK_SIZE_K
   std::int64_t num_threads = 0;
-  // Bytes of packed weights that are fetched ahead of their use; 0 leaves it to the hardware.
+  // Bytes of packed weights that are fetched ahead of their use; 0 leaves it to the hardware. Where
+  // an expert has more rows than one block of registers, the next BLOCK_SIZE_K elements are fetched
+  // instead, whatever the distance.
   std::int64_t prefetch_distance = 0;
 
   friend bool operator==(const CpuConfig&, const CpuConfig&) = default;

@@ -101,7 +101,9 @@ std::optional<Fault> CpuPlan::bad_slot(int slot) const {
 std::optional<Fault> CpuPlan::set_inputs(int slot, const LayerInputs& inputs) {
   if (auto fault = bad_slot(slot)) return fault;
   Slot& s = slots_[static_cast<std::size_t>(slot)];
-  const auto error = [](std::string sentence) { return Fault{FaultKind::error, std::move(sentence)}; };
+  const auto error = [](std::string sentence) {
+    return Fault{FaultKind::error, std::move(sentence)};
+  };
   if (inputs.tokens != tokens_ || inputs.x.size() != s.x.size() ||
       inputs.topk_ids.size() != s.topk_ids.size() ||
       inputs.topk_weights.size() != s.topk_weights.size()) {
@@ -164,7 +166,8 @@ Expected<double, Fault> CpuPlan::run(const RunRequest& request) {
       seconds += std::chrono::duration<double>(Clock::now() - begin).count();
     }
   } catch (const std::bad_alloc&) {
-    return Unexpected{Fault{FaultKind::out_of_memory, out_of_memory("the buffer that empties the caches")}};
+    return Unexpected{
+        Fault{FaultKind::out_of_memory, out_of_memory("the buffer that empties the caches")}};
   }
   return seconds;
 }
@@ -185,9 +188,9 @@ std::optional<Fault> CpuPlan::fetch(int slot, std::span<std::uint16_t> y) {
 CpuLoadedLayer::CpuLoadedLayer(const Problem& problem, const Served& served, IsaLevel level,
                                const ExpertSource& experts, int weight_sets)
     : problem_(problem), served_(served), level_(level) {
-  weights_ = std::make_unique<PackedWeights>(problem_.layer, *problem_.scheme, served_,
-                                             kernels(level_), experts, weight_sets,
-                                             *pool(machine().processors));
+  weights_ =
+      std::make_unique<PackedWeights>(problem_.layer, *problem_.scheme, served_, kernels(level_),
+                                      experts, weight_sets, *pool(machine().processors));
 }
 
 std::shared_ptr<ThreadPool> CpuLoadedLayer::pool(int threads) {

@@ -29,7 +29,8 @@ bool supported(IsaLevel level) {
 #if defined(__x86_64__)
   // These ask CPUID and whether the operating system saves the registers.
   switch (level) {
-    case IsaLevel::portable: return true;
+    case IsaLevel::portable:
+      return true;
     case IsaLevel::avx2:
       return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     case IsaLevel::avx512:
@@ -72,10 +73,14 @@ Expected<IsaLevel, std::string> chosen_isa_level() {
 const KernelTable& kernels(IsaLevel level) {
 #if defined(__x86_64__)
   switch (level) {
-    case IsaLevel::portable: return portable_kernels();
-    case IsaLevel::avx2: return avx2_kernels();
-    case IsaLevel::avx512: return avx512_kernels();
-    case IsaLevel::avx512_bf16: return avx512_bf16_kernels();
+    case IsaLevel::portable:
+      return portable_kernels();
+    case IsaLevel::avx2:
+      return avx2_kernels();
+    case IsaLevel::avx512:
+      return avx512_kernels();
+    case IsaLevel::avx512_bf16:
+      return avx512_bf16_kernels();
   }
 #endif
   static_cast<void>(level);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <numeric>
 
 namespace moegauge::cpu {
 namespace {
@@ -20,10 +21,14 @@ NarrowType narrow_type(Dtype dtype) {
 
 ActivationFunction activation_function(ActivationKind kind) {
   switch (kind) {
-    case ActivationKind::silu_and_mul: return ActivationFunction::silu;
-    case ActivationKind::gelu_and_mul: return ActivationFunction::gelu_erf;
-    case ActivationKind::gelu_tanh_and_mul: return ActivationFunction::gelu_tanh;
-    case ActivationKind::swiglu_clamped: return ActivationFunction::swiglu_clamped;
+    case ActivationKind::silu_and_mul:
+      return ActivationFunction::silu;
+    case ActivationKind::gelu_and_mul:
+      return ActivationFunction::gelu_erf;
+    case ActivationKind::gelu_tanh_and_mul:
+      return ActivationFunction::gelu_tanh;
+    case ActivationKind::swiglu_clamped:
+      return ActivationFunction::swiglu_clamped;
   }
   return ActivationFunction::silu;
 }
@@ -31,12 +36,12 @@ ActivationFunction activation_function(ActivationKind kind) {
 }  // namespace
 
 struct LayerKernel::Thread {
-  Array<float> packed;        // activations of a task
-  Array<float> packed_scales; // [groups][rows]
+  Array<float> packed;         // activations of a task
+  Array<float> packed_scales;  // [groups][rows]
   Array<float> panel;
-  Array<float> c;             // [block_m][64]
-  Array<float> h;             // [block_m][block_n]
-  Array<float> wide;          // one row of x
+  Array<float> c;     // [block_m][64]
+  Array<float> h;     // [block_m][block_n]
+  Array<float> wide;  // one row of x
   std::vector<const float*> rows;
   std::vector<float*> out_rows;
   std::vector<float> weights;
@@ -48,7 +53,8 @@ struct LayerKernel::Thread {
   const float* a_scale = nullptr;
 };
 
-LayerKernel::Operand LayerKernel::make_operand(std::int64_t rows, const MatrixLayout& layout) const {
+LayerKernel::Operand LayerKernel::make_operand(std::int64_t rows,
+                                               const MatrixLayout& layout) const {
   Operand o;
   o.steps = steps_of(layout, unit_);
   o.groups = layout.groups();
@@ -58,8 +64,8 @@ LayerKernel::Operand LayerKernel::make_operand(std::int64_t rows, const MatrixLa
 }
 
 LayerKernel::LayerKernel(const Layer& layer, const Recipe& recipe, const KernelTable& kernels,
-                         const PackedWeights& weights, const CpuConfig& config,
-                         std::int64_t tokens, ThreadPool& pool)
+                         const PackedWeights& weights, const CpuConfig& config, std::int64_t tokens,
+                         ThreadPool& pool)
     : layer_(layer),
       recipe_(recipe),
       kernels_(kernels),
@@ -68,10 +74,13 @@ LayerKernel::LayerKernel(const Layer& layer, const Recipe& recipe, const KernelT
       tokens_(tokens),
       unit_(kernels.dot_unit(recipe.activation)),
       pool_(pool),
+      h_columns_(std::min(config.block_n,
+                          std::lcm<std::int64_t>(128, std::max<std::int64_t>(recipe.group, 1)))),
       x_(make_operand(tokens, weights.w13())),
       h_(make_operand(tokens * layer.top_k, weights.w2())),
       pairs_(tokens * layer.top_k * layer.hidden_size) {
-  const std::int64_t rows = std::min(config.block_m, std::max<std::int64_t>(tokens * layer.top_k, 1));
+  const std::int64_t rows =
+      std::min(config.block_m, std::max<std::int64_t>(tokens * layer.top_k, 1));
   const auto row_count = static_cast<std::size_t>(rows);
   for (int t = 0; t < pool.threads(); ++t) {
     auto thread = std::make_unique<Thread>();
@@ -79,7 +88,7 @@ LayerKernel::LayerKernel(const Layer& layer, const Recipe& recipe, const KernelT
     thread->packed_scales = Array<float>(rows * std::max(x_.groups, h_.groups));
     thread->panel = Array<float>(panel_floats(config.block_k));
     thread->c = Array<float>(rows * kMaxTileVectors * kVector);
-    thread->h = Array<float>(rows * config.block_n);
+    thread->h = Array<float>(rows * h_columns_);
     thread->wide = Array<float>(layer.hidden_size);
     thread->rows.resize(row_count);
     thread->out_rows.resize(row_count);
@@ -190,8 +199,8 @@ GemmArgs LayerKernel::gemm_args(const MatrixLayout& layout, const std::byte* exp
           .rows = task.rows,
           .unit = unit_,
           .w = expert + layout.tile_offset(tile),
-          .w_scale = scaled ? reinterpret_cast<const float*>(expert + layout.scale_offset(tile))
-                            : nullptr,
+          .w_scale =
+              scaled ? reinterpret_cast<const float*>(expert + layout.scale_offset(tile)) : nullptr,
           .vectors = layout.tile_vectors(tile),
           .scale_lanes = layout.scale_lanes(),
           .elements = layout.elements(),
@@ -211,16 +220,31 @@ void LayerKernel::gate_up(int weight_set, const LayerInputs& inputs, const Task&
   if (layer_.router_weight_on_input) {
     for (std::int64_t r = 0; r < task.rows; ++r) {
       const auto pair = alignment_.pairs[static_cast<std::size_t>(task.row + r)];
-      thread.weights[static_cast<std::size_t>(r)] = inputs.topk_weights[static_cast<std::size_t>(pair)];
+      thread.weights[static_cast<std::size_t>(r)] =
+          inputs.topk_weights[static_cast<std::size_t>(pair)];
     }
     row_weight = thread.weights.data();
   }
+  // h is rounded as soon as whole scale groups of it are there.
+  const std::int64_t step = h_columns_ / layout.tile_columns();
+  for (std::int64_t tile = task.tile; tile < task.tile_end; tile += step) {
+    Task part = task;
+    part.tile = tile;
+    part.tile_end = std::min(tile + step, task.tile_end);
+    activate_columns(expert, part, row_weight, thread);
+    encode_columns(part, thread);
+  }
+}
+
+void LayerKernel::activate_columns(const std::byte* expert, const Task& part,
+                                   const float* row_weight, Thread& thread) const {
+  const MatrixLayout& layout = weights_.w13();
   const Activation& activation = layer_.activation;
-  for (std::int64_t tile = task.tile; tile < task.tile_end; ++tile) {
-    kernels_.gemm(recipe_.weight, gemm_args(layout, expert, tile, task, thread));
+  for (std::int64_t tile = part.tile; tile < part.tile_end; ++tile) {
+    kernels_.gemm(recipe_.weight, gemm_args(layout, expert, tile, part, thread));
     const auto* bias = reinterpret_cast<const float*>(expert + layout.bias_offset(tile));
     kernels_.activate({.c = thread.c.data(),
-                       .rows = task.rows,
+                       .rows = part.rows,
                        .vectors = layout.tile_vectors(tile),
                        .bias = layer_.expert_bias ? bias : nullptr,
                        .row_weight = row_weight,
@@ -228,25 +252,28 @@ void LayerKernel::gate_up(int weight_set, const LayerInputs& inputs, const Task&
                        .alpha = static_cast<float>(activation.alpha),
                        .beta = static_cast<float>(activation.beta),
                        .limit = static_cast<float>(activation.limit),
-                       .out = thread.h.data() + (tile - task.tile) * layout.tile_columns(),
-                       .ld = config_.block_n});
+                       .out = thread.h.data() + (tile - part.tile) * layout.tile_columns(),
+                       .ld = h_columns_});
   }
-  // h of this task, rounded: whole scale groups, because block_n is a multiple of the group.
-  const std::int64_t begin = task.tile * layout.tile_columns();
-  const std::int64_t end = std::min(task.tile_end * layout.tile_columns(), layout.columns());
-  const bool last = task.tile_end == layout.tiles();
-  for (std::int64_t r = 0; r < task.rows; ++r) {
-    const std::int64_t row = task.row + r;
-    kernels_.encode({.in = thread.h.data() + r * config_.block_n,
-                     .elements = end - begin,
-                     .padded = (last ? weights_.w2().elements() : end) - begin,
-                     .codec = recipe_.activation,
-                     .unit = unit_,
-                     .group = recipe_.group,
-                     .amax_floor = recipe_.amax_floor,
-                     .out = h_.row(row) + begin / elements_per_step(unit_),
-                     .scales = recipe_.group > 0 ? h_.row_scales(row) + begin / recipe_.group
-                                                 : nullptr});
+}
+
+void LayerKernel::encode_columns(const Task& part, Thread& thread) const {
+  const MatrixLayout& layout = weights_.w13();
+  const std::int64_t begin = part.tile * layout.tile_columns();
+  const std::int64_t end = std::min(part.tile_end * layout.tile_columns(), layout.columns());
+  const bool last = part.tile_end == layout.tiles();
+  for (std::int64_t r = 0; r < part.rows; ++r) {
+    const std::int64_t row = part.row + r;
+    kernels_.encode(
+        {.in = thread.h.data() + r * h_columns_,
+         .elements = end - begin,
+         .padded = (last ? weights_.w2().elements() : end) - begin,
+         .codec = recipe_.activation,
+         .unit = unit_,
+         .group = recipe_.group,
+         .amax_floor = recipe_.amax_floor,
+         .out = h_.row(row) + begin / elements_per_step(unit_),
+         .scales = recipe_.group > 0 ? h_.row_scales(row) + begin / recipe_.group : nullptr});
   }
 }
 
@@ -258,7 +285,8 @@ void LayerKernel::down(int weight_set, const LayerInputs& inputs, const Task& ta
   const bool weighted = !layer_.router_weight_on_input;
   for (std::int64_t r = 0; r < task.rows; ++r) {
     const auto pair = alignment_.pairs[static_cast<std::size_t>(task.row + r)];
-    thread.weights[static_cast<std::size_t>(r)] = inputs.topk_weights[static_cast<std::size_t>(pair)];
+    thread.weights[static_cast<std::size_t>(r)] =
+        inputs.topk_weights[static_cast<std::size_t>(pair)];
   }
   const bool biased = layer_.expert_bias && layer_.adds_w2_bias;
   for (std::int64_t tile = task.tile; tile < task.tile_end; ++tile) {

@@ -56,9 +56,13 @@ class LayerKernel {
   void encode_row(const LayerInputs& inputs, std::int64_t token, float* wide) const;
   const std::vector<Task>& make_tasks(const MatrixLayout& layout);
   // The task's rows as gemm reads them, kept while consecutive tasks share them.
-  void pack_activations(const Operand& operand, bool gather, const Task& task, Thread& thread) const;
+  void pack_activations(const Operand& operand, bool gather, const Task& task,
+                        Thread& thread) const;
   GemmArgs gemm_args(const MatrixLayout& layout, const std::byte* expert, std::int64_t tile,
                      const Task& task, const Thread& thread) const;
+  void activate_columns(const std::byte* expert, const Task& part, const float* row_weight,
+                        Thread& thread) const;
+  void encode_columns(const Task& part, Thread& thread) const;
   void gate_up(int weight_set, const LayerInputs& inputs, const Task& task, Thread& thread);
   void down(int weight_set, const LayerInputs& inputs, const Task& task, Thread& thread);
   void reduce(std::span<std::uint16_t> y);
@@ -73,6 +77,7 @@ class LayerKernel {
   const std::int64_t tokens_;
   const DotUnit unit_;
   ThreadPool& pool_;
+  const std::int64_t h_columns_;  // of h that are activated and then rounded together
 
   Alignment alignment_;
   std::vector<Task> tasks_;

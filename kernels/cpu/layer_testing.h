@@ -129,7 +129,8 @@ inline DoubleExperts dequantize_all(const Layer& layer, const Scheme& scheme,
 inline double activation(const Activation& a, double g, double u) {
   const auto sigmoid = [](double v) { return 1 / (1 + std::exp(-v)); };
   switch (a.kind) {
-    case ActivationKind::silu_and_mul: return g * sigmoid(g) * u;
+    case ActivationKind::silu_and_mul:
+      return g * sigmoid(g) * u;
     case ActivationKind::gelu_and_mul:
       return g * 0.5 * std::erfc(-g / std::numbers::sqrt2) * u;
     case ActivationKind::gelu_tanh_and_mul:
@@ -146,11 +147,8 @@ inline double activation(const Activation& a, double g, double u) {
 inline std::vector<double> emulate_row(const Layer& layer, const Scheme& scheme,
                                        const std::vector<float>& row) {
   std::vector<double> out(row.size());
-  scheme.emulate_activation(row,
-                            {.rows = 1,
-                             .cols = static_cast<std::int64_t>(row.size()),
-                             .dtype = layer.dtype},
-                            out);
+  scheme.emulate_activation(
+      row, {.rows = 1, .cols = static_cast<std::int64_t>(row.size()), .dtype = layer.dtype}, out);
   return out;
 }
 

@@ -7,7 +7,8 @@
 namespace moegauge::cpu {
 
 struct Machine {
-  std::string model = {};  // as in tuned-config file names: the CPU's model, spaces and slashes as '_'
+  std::string model =
+      {};  // as in tuned-config file names: the CPU's model, spaces and slashes as '_'
   std::int64_t memory_bytes = 0;
   std::int64_t l1_bytes = 0;  // data cache of one core
   std::int64_t l2_bytes = 0;

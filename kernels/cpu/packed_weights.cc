@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <utility>
+
+#include "reference/schemes/matrix_storage.h"
 
 namespace moegauge::cpu {
 namespace {
@@ -155,24 +158,11 @@ void PackedWeights::pack_expert(const Layer& layer, const Scheme& scheme,
   std::byte* out = sets_[0].data() + expert * (w13_.bytes() + w2_.bytes());
   for (const MatrixLayout* layout : {&w13_, &w2_}) {
     const MatrixShape& shape = layout->shape();
-    const MatrixBytes sizes = scheme.weight_bytes(shape);
-    std::vector<std::byte> canonical(sizes.total());
-    Matrix m;
-    m.shape = shape;
-    std::span<std::byte> rest = canonical;
-    const auto take = [&](std::size_t bytes) {
-      const auto part = rest.first(bytes);
-      rest = rest.subspan(bytes);
-      return part;
-    };
-    m.values = take(sizes.values);
-    m.scales = take(sizes.scales);
-    m.zero_points = take(sizes.zero_points);
-    m.group_index = take(sizes.group_index);
-    experts.quantized(expert, m);
+    MatrixStorage canonical(scheme, shape);
+    experts.quantized(expert, canonical.view());
     const std::vector<float> bias =
         layer.expert_bias ? experts.bias(expert, shape.role) : std::vector<float>{};
-    layout->pack({shape, m.values, m.scales, m.zero_points, m.group_index}, bias, cpu_scheme, out);
+    layout->pack(std::as_const(canonical).view(), bias, cpu_scheme, out);
     out += layout->bytes();
   }
 }

@@ -20,16 +20,18 @@ class MatrixLayout {
   MatrixLayout(const Layer& layer, Role role, const Recipe& recipe, WeightLayout element);
 
   const MatrixShape& shape() const { return shape_; }
-  std::int64_t columns() const { return columns_; }       // of output: N or K
+  std::int64_t columns() const { return columns_; }                         // of output: N or K
   int tile_columns() const { return paired_ ? 2 * kVector : 4 * kVector; }  // of a full tile
   std::int64_t tiles() const { return (vectors_ + kMaxTileVectors - 1) / kMaxTileVectors; }
-  int tile_vectors(std::int64_t tile) const;              // 4, or 2 for a short last tile
-  std::int64_t elements() const { return elements_; }     // contracted length, padded
-  std::int64_t groups() const { return groups_; }         // of scales; 0 where there are none
+  int tile_vectors(std::int64_t tile) const;           // 4, or 2 for a short last tile
+  std::int64_t elements() const { return elements_; }  // contracted length, padded
+  std::int64_t groups() const { return groups_; }      // of scales; 0 where there are none
   int scale_lanes() const { return scale_lanes_; }
 
   // Offsets in bytes from the expert's matrix; each part starts on a cache line.
-  std::int64_t tile_offset(std::int64_t tile) const { return tile * kMaxTileVectors * vector_bytes(); }
+  std::int64_t tile_offset(std::int64_t tile) const {
+    return tile * kMaxTileVectors * vector_bytes();
+  }
   std::int64_t scale_offset(std::int64_t tile) const;
   std::int64_t bias_offset(std::int64_t tile) const;
   std::int64_t bytes() const { return bytes_; }

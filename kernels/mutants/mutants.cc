@@ -137,7 +137,7 @@ class MutantBackend final : public Backend {
 
 // ---- what is spoiled ----
 
-constexpr std::uint16_t kNan = 0x7FFF;   // in bf16 and in fp16
+constexpr std::uint16_t kNan = 0x7FFF;  // in bf16 and in fp16
 constexpr std::uint16_t kSign = 0x8000;
 
 Output row(const Layer& layer, std::int64_t r, Output y) {

@@ -131,8 +131,8 @@ TEST_F(FaultsDeathTest, EndTheProcessInTheirOwnWay) {
               testing::KilledBySignal(SIGSEGV), "");
   EXPECT_EXIT(static_cast<void>(plan("mutant:abort")->run({.calls = 1})),
               testing::KilledBySignal(SIGABRT), "");
-  EXPECT_EXIT(static_cast<void>(plan("mutant:exit")->run({.calls = 1})),
-              testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(static_cast<void>(plan("mutant:exit")->run({.calls = 1})), testing::ExitedWithCode(0),
+              "");
 }
 
 TEST_F(Faults, OutOfMemoryComesBackAsAValue) {

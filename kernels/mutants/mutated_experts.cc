@@ -9,10 +9,14 @@ namespace {
 
 std::size_t scale_bytes(ScaleKind kind) {
   switch (kind) {
-    case ScaleKind::none: return 0;
-    case ScaleKind::fp32: return 4;
-    case ScaleKind::e8m0: return 1;
-    case ScaleKind::activation_dtype: return 2;
+    case ScaleKind::none:
+      return 0;
+    case ScaleKind::fp32:
+      return 4;
+    case ScaleKind::e8m0:
+      return 1;
+    case ScaleKind::activation_dtype:
+      return 2;
   }
   return 0;
 }
@@ -97,8 +101,10 @@ class ShiftedScales final : public Spoiled {
   using Spoiled::Spoiled;
   void quantized(std::int64_t expert, const Matrix& out) const override {
     experts_.quantized(expert, out);
-    const auto one = static_cast<std::ptrdiff_t>(scale_bytes(problem_.scheme->traits().weight.scale));
-    if (!out.scales.empty()) std::rotate(out.scales.begin(), out.scales.begin() + one, out.scales.end());
+    const auto one =
+        static_cast<std::ptrdiff_t>(scale_bytes(problem_.scheme->traits().weight.scale));
+    if (!out.scales.empty())
+      std::rotate(out.scales.begin(), out.scales.begin() + one, out.scales.end());
   }
 };
 
@@ -107,7 +113,8 @@ class ShiftedScales final : public Spoiled {
 std::unique_ptr<const ExpertSource> swapped_gate_up(const Problem& p, const ExpertSource& experts) {
   return std::make_unique<SwappedGateUp>(p, experts);
 }
-std::unique_ptr<const ExpertSource> neighbours_weights(const Problem& p, const ExpertSource& experts) {
+std::unique_ptr<const ExpertSource> neighbours_weights(const Problem& p,
+                                                       const ExpertSource& experts) {
   return std::make_unique<NeighboursWeights>(p, experts);
 }
 std::unique_ptr<const ExpertSource> shifted_scales(const Problem& p, const ExpertSource& experts) {
@@ -116,7 +123,8 @@ std::unique_ptr<const ExpertSource> shifted_scales(const Problem& p, const Exper
 
 std::size_t scale_count(const Problem& problem, Role role) {
   const std::size_t one = scale_bytes(problem.scheme->traits().weight.scale);
-  return one == 0 ? 0 : problem.scheme->weight_bytes(weight_shape(problem.layer, role)).scales / one;
+  return one == 0 ? 0
+                  : problem.scheme->weight_bytes(weight_shape(problem.layer, role)).scales / one;
 }
 
 }  // namespace moegauge

@@ -1,9 +1,11 @@
 // The CPU backend on Qwen3-30B-A3B (128 experts, top 8, K 2048, N 768), against what this machine
 // can do, measured in the same run:
 //
-//   read_fraction  bytes of the distinct experts' packed weights per second over the rate of a plain
+//   read_fraction  bytes of the distinct experts' packed weights per second over the rate of a
+//   plain
 //                  multi-threaded sum of the same resident bytes
-//   dot_fraction   floating-point operations per second over the rate of a register-only loop of the
+//   dot_fraction   floating-point operations per second over the rate of a register-only loop of
+//   the
 //                  same dot instruction
 //
 // Google Benchmark's arguments apply: --benchmark_filter=fp8_block/16.
@@ -110,9 +112,8 @@ void run(benchmark::State& state, const std::string& scheme, std::int64_t tokens
   Resident& r = resident(scheme);
   if (!r.layer) return state.SkipWithError("the layer could not be loaded");
   constexpr int kSlots = 8;  // distinct routings, so that small batches do not stay in the cache
-  auto plan = r.layer->plan(tokens, cpu_backend().default_config(
-                                        {r.problem.layer, r.problem.scheme, tokens}),
-                            kSlots);
+  auto plan = r.layer->plan(
+      tokens, cpu_backend().default_config({r.problem.layer, r.problem.scheme, tokens}), kSlots);
   if (!plan) return state.SkipWithError(plan.error().sentence.c_str());
   const Layer& layer = r.problem.layer;
   Inputs all = uniform_inputs(layer, tokens * kSlots);
@@ -137,10 +138,10 @@ void run(benchmark::State& state, const std::string& scheme, std::int64_t tokens
     seconds += *time / calls;
   }
   const double per_call = seconds / static_cast<double>(state.iterations());
-  const double bytes = distinct * static_cast<double>(r.layer->weight_bytes()) /
-                       static_cast<double>(layer.experts);
-  const double flops = 6.0 * static_cast<double>(tokens * layer.top_k * layer.hidden_size *
-                                                 layer.intermediate_size);
+  const double bytes =
+      distinct * static_cast<double>(r.layer->weight_bytes()) / static_cast<double>(layer.experts);
+  const double flops =
+      6.0 * static_cast<double>(tokens * layer.top_k * layer.hidden_size * layer.intermediate_size);
   state.counters["GB_per_s"] = bytes / per_call / 1e9;
   state.counters["read_fraction"] = bytes / per_call / r.ceilings.read_bytes_per_s;
   state.counters["GFLOP_per_s"] = flops / per_call / 1e9;

@@ -38,10 +38,10 @@ constexpr const std::uint8_t* kE4m3Order = kE4m3.order;
 // Two vectors of (k, k + 1) bf16 pairs from 64 codes.
 MOEGAUGE_INLINE void e4m3_pairs(const std::byte* w, U (&pairs)[2]) {
   const __m512i codes = _mm512_loadu_si512(w);
-  __m512i upper =
-      _mm512_permutex2var_epi8(_mm512_load_si512(kE4m3.upper), codes, _mm512_load_si512(kE4m3.upper + 64));
-  const __m512i lower =
-      _mm512_permutex2var_epi8(_mm512_load_si512(kE4m3.lower), codes, _mm512_load_si512(kE4m3.lower + 64));
+  __m512i upper = _mm512_permutex2var_epi8(_mm512_load_si512(kE4m3.upper), codes,
+                                           _mm512_load_si512(kE4m3.upper + 64));
+  const __m512i lower = _mm512_permutex2var_epi8(_mm512_load_si512(kE4m3.lower), codes,
+                                                 _mm512_load_si512(kE4m3.lower + 64));
   // upper | (codes & 0x80)
   upper = _mm512_ternarylogic_epi32(upper, codes, _mm512_set1_epi8(static_cast<char>(0x80)), 0xF8);
   pairs[0] = (U)_mm512_unpacklo_epi8(lower, upper);

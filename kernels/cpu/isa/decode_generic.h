@@ -5,8 +5,8 @@ template <WeightCodec kCodec>
 constexpr int run_length = kCodec == WeightCodec::e4m3fn ? 4 : 2;
 
 constexpr std::uint8_t kPairs[32] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
-                                            11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
-                                            22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
+                                     11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+                                     22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
 struct Orders {
   std::uint8_t by_run2[32], by_run4[64];  // place = k * 16 + column
 };

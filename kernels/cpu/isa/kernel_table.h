@@ -18,8 +18,8 @@
 
 namespace moegauge::cpu {
 
-inline constexpr int kVector = 16;         // output columns of one vector
-inline constexpr int kPadElements = 32;    // rows and packed weights are padded to a multiple of this
+inline constexpr int kVector = 16;       // output columns of one vector
+inline constexpr int kPadElements = 32;  // rows and packed weights are padded to a multiple of this
 inline constexpr int kMaxTileVectors = 4;  // vectors of a full tile
 inline constexpr int kRowBlock = 12;       // rows that one register tile covers at most
 
@@ -55,10 +55,10 @@ struct GemmArgs {
   int scale_lanes = 1;             // 1: one scale per vector, 16: one per column
   std::int64_t elements = 0;       // contracted length, padded
   std::int64_t group = 0;          // contracted elements per scale group; 0: no scales
-  std::int64_t block = 0;          // contracted elements decoded at a time, a multiple of 32 and of group
-  std::int64_t prefetch = 0;       // bytes of packed weights fetched ahead
-  float* panel = nullptr;          // scratch: panel_floats(block)
-  float* c = nullptr;              // [rows][vectors * 16], overwritten
+  std::int64_t block = 0;  // contracted elements decoded at a time, a multiple of 32 and of group
+  std::int64_t prefetch = 0;  // bytes of packed weights fetched ahead
+  float* panel = nullptr;     // scratch: panel_floats(block)
+  float* c = nullptr;         // [rows][vectors * 16], overwritten
 };
 constexpr std::int64_t panel_floats(std::int64_t block) {
   return block * 2 * kVector;  // half a tile at a time
@@ -109,14 +109,15 @@ struct KernelTable {
   void (*store_pairs)(const float* c, std::int64_t rows, std::int64_t stride, std::int64_t columns,
                       const float* bias, const float* weight, float* const* out);
   // y[j] = sum over the `count` rows in their order, rounded once.
-  void (*reduce)(const float* const* rows, std::int64_t count, std::int64_t columns, NarrowType type,
-                 std::uint16_t* y);
+  void (*reduce)(const float* const* rows, std::int64_t count, std::int64_t columns,
+                 NarrowType type, std::uint16_t* y);
 
   // Bulk conversions, bit-identical to reference/formats.
   void (*widen)(NarrowType type, const std::uint16_t* in, std::int64_t n, float* out);
   void (*narrow)(NarrowType type, const float* in, std::int64_t n, std::uint16_t* out);
   void (*decode_fp8)(Fp8Type type, const std::uint8_t* in, std::int64_t n, float* out);
-  void (*encode_fp8)(Fp8Type type, float maximum, const float* in, std::int64_t n, std::uint8_t* out);
+  void (*encode_fp8)(Fp8Type type, float maximum, const float* in, std::int64_t n,
+                     std::uint8_t* out);
 
   // Ceilings. Sum of all 32-bit words of `bytes` (a multiple of 256) bytes.
   std::uint64_t (*sum)(const std::byte* data, std::int64_t bytes);

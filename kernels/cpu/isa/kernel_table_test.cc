@@ -141,25 +141,35 @@ TEST_P(KernelTableTest, DecodesEveryWeightCodeExactlyInsideAGemm) {
         const std::int64_t hot = first / 16 % kElements;
         std::vector<std::uint8_t> packed(64 * 2 * kElements / static_cast<std::size_t>(layout.run));
         for (int c = 0; c < kVector; ++c) {
-          const auto at = static_cast<std::size_t>(
-              hot / layout.run * 128 +
-              layout.order[c * layout.run + hot % layout.run] * layout.element_bytes);
+          const auto at = static_cast<std::size_t>(hot / layout.run * 128 +
+                                                   layout.order[c * layout.run + hot % layout.run] *
+                                                       layout.element_bytes);
           packed[at] = static_cast<std::uint8_t>(first + c);
           if (layout.element_bytes == 2) {
             packed[at + 1] = static_cast<std::uint8_t>((first + c) >> 8);
           }
         }
-        std::vector<float> row(kElements), steps(kElements), x(static_cast<std::size_t>(rows) * kElements);
+        std::vector<float> row(kElements), steps(kElements),
+            x(static_cast<std::size_t>(rows) * kElements);
         row[static_cast<std::size_t>(hot)] = 1;
-        table().encode({.in = row.data(), .elements = kElements, .padded = kElements,
-                        .codec = activation, .unit = unit, .out = steps.data()});
+        table().encode({.in = row.data(),
+                        .elements = kElements,
+                        .padded = kElements,
+                        .codec = activation,
+                        .unit = unit,
+                        .out = steps.data()});
         const std::vector<const float*> pointers(static_cast<std::size_t>(rows), steps.data());
         table().pack_rows(pointers.data(), rows, kElements / elements_per_step(unit), x.data());
         std::vector<float> panel(static_cast<std::size_t>(panel_floats(kElements)));
         std::vector<float> c(static_cast<std::size_t>(rows * 32), -7);
-        table().gemm(codec, {.a = x.data(), .rows = rows, .unit = unit,
-                             .w = reinterpret_cast<const std::byte*>(packed.data()), .vectors = 2,
-                             .elements = kElements, .block = kElements, .panel = panel.data(),
+        table().gemm(codec, {.a = x.data(),
+                             .rows = rows,
+                             .unit = unit,
+                             .w = reinterpret_cast<const std::byte*>(packed.data()),
+                             .vectors = 2,
+                             .elements = kElements,
+                             .block = kElements,
+                             .panel = panel.data(),
                              .c = c.data()});
         for (int column = 0; column < kVector; ++column) {
           const int code = first + column;
@@ -189,14 +199,23 @@ TEST_P(KernelTableTest, ComputesActivationsToFp32Accuracy) {
   for (float g = -20; g < 20; g += 0.0625f) gates.push_back(g);
   for (std::size_t i = 0; i < gates.size(); ++i) ups.push_back(1.0f + static_cast<float>(i % 7));
   for (std::size_t i = 0; i < gates.size(); i += 16) {
-    c.insert(c.end(), gates.begin() + static_cast<std::ptrdiff_t>(i), gates.begin() + static_cast<std::ptrdiff_t>(i + 16));
-    c.insert(c.end(), ups.begin() + static_cast<std::ptrdiff_t>(i), ups.begin() + static_cast<std::ptrdiff_t>(i + 16));
+    c.insert(c.end(), gates.begin() + static_cast<std::ptrdiff_t>(i),
+             gates.begin() + static_cast<std::ptrdiff_t>(i + 16));
+    c.insert(c.end(), ups.begin() + static_cast<std::ptrdiff_t>(i),
+             ups.begin() + static_cast<std::ptrdiff_t>(i + 16));
   }
   const auto rows = static_cast<std::int64_t>(gates.size() / 16);
   std::vector<float> out(gates.size());
   const auto check = [&](ActivationFunction function, auto truth) {
-    table().activate({.c = c.data(), .rows = rows, .vectors = 2, .function = function,
-                      .alpha = 1.702f, .beta = 1, .limit = 7, .out = out.data(), .ld = 16});
+    table().activate({.c = c.data(),
+                      .rows = rows,
+                      .vectors = 2,
+                      .function = function,
+                      .alpha = 1.702f,
+                      .beta = 1,
+                      .limit = 7,
+                      .out = out.data(),
+                      .ld = 16});
     for (std::size_t i = 0; i < gates.size(); ++i) {
       const double expected = truth(double{gates[i]}, double{ups[i]});
       // A few units in the last place of fp32; far in the tail the exponent's own rounding counts.
@@ -208,9 +227,8 @@ TEST_P(KernelTableTest, ComputesActivationsToFp32Accuracy) {
   };
   const auto sigmoid = [](double v) { return 1 / (1 + std::exp(-v)); };
   check(ActivationFunction::silu, [&](double g, double u) { return g * sigmoid(g) * u; });
-  check(ActivationFunction::gelu_erf, [](double g, double u) {
-    return g * 0.5 * std::erfc(-g / std::numbers::sqrt2) * u;
-  });
+  check(ActivationFunction::gelu_erf,
+        [](double g, double u) { return g * 0.5 * std::erfc(-g / std::numbers::sqrt2) * u; });
   check(ActivationFunction::gelu_tanh, [&](double g, double u) {
     return g * sigmoid(2 * std::sqrt(2 / std::numbers::pi) * (g + 0.044715 * g * g * g)) * u;
   });
@@ -221,7 +239,8 @@ TEST_P(KernelTableTest, ComputesActivationsToFp32Accuracy) {
 }
 
 TEST_P(KernelTableTest, GivesExactActivationsWhereTheFunctionSaturates) {
-  // silu and gelu of g >= 32 are g to the last bit of fp32, and 0 at 0: what `exact` inputs rely on.
+  // silu and gelu of g >= 32 are g to the last bit of fp32, and 0 at 0: what `exact` inputs rely
+  // on.
   std::vector<float> c(32);
   for (std::size_t i = 0; i < 16; ++i) {
     c[i] = i == 0 ? 0.0f : std::ldexp(1.5f, static_cast<int>(i) + 5);
@@ -229,8 +248,12 @@ TEST_P(KernelTableTest, GivesExactActivationsWhereTheFunctionSaturates) {
   }
   std::vector<float> out(16);
   for (const auto function : {ActivationFunction::silu, ActivationFunction::gelu_erf}) {
-    table().activate({.c = c.data(), .rows = 1, .vectors = 2, .function = function,
-                      .out = out.data(), .ld = 16});
+    table().activate({.c = c.data(),
+                      .rows = 1,
+                      .vectors = 2,
+                      .function = function,
+                      .out = out.data(),
+                      .ld = 16});
     for (std::size_t i = 0; i < 16; ++i) EXPECT_EQ(out[i], 4 * c[i]);
   }
 }
@@ -240,8 +263,15 @@ TEST_P(KernelTableTest, CarriesNanThroughEveryActivation) {
                               ActivationFunction::gelu_tanh, ActivationFunction::swiglu_clamped}) {
     std::vector<float> c(32, 1), out(16);
     c[3] = c[16 + 5] = std::numeric_limits<float>::quiet_NaN();
-    table().activate({.c = c.data(), .rows = 1, .vectors = 2, .function = function, .alpha = 1.702f,
-                      .beta = 1, .limit = 7, .out = out.data(), .ld = 16});
+    table().activate({.c = c.data(),
+                      .rows = 1,
+                      .vectors = 2,
+                      .function = function,
+                      .alpha = 1.702f,
+                      .beta = 1,
+                      .limit = 7,
+                      .out = out.data(),
+                      .ld = 16});
     for (std::size_t i = 0; i < 16; ++i) EXPECT_EQ(std::isnan(out[i]), i == 3 || i == 5) << i;
   }
 }
@@ -256,9 +286,15 @@ TEST_P(KernelTableTest, QuantisesGroupsByTheirLargestFiniteMagnitude) {
   in[96] = 1e-40f;
   in[128] = 4.48f;
   std::vector<float> steps(160), scales(5);
-  table().encode({.in = in.data(), .elements = 133, .padded = 160,
-                  .codec = ActivationCodec::e4m3fn, .unit = unit, .group = 32, .amax_floor = 1e-10f,
-                  .out = steps.data(), .scales = scales.data()});
+  table().encode({.in = in.data(),
+                  .elements = 133,
+                  .padded = 160,
+                  .codec = ActivationCodec::e4m3fn,
+                  .unit = unit,
+                  .group = 32,
+                  .amax_floor = 1e-10f,
+                  .out = steps.data(),
+                  .scales = scales.data()});
   std::vector<float> values(160);
   if (unit == DotUnit::fp32) {
     values = steps;

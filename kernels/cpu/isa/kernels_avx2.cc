@@ -22,7 +22,12 @@ template <WeightCodec>
 constexpr int fused_most = 0;  // a column vector is several registers here
 template <WeightCodec>
 constexpr bool transcoded = false;
-#include "kernels/cpu/isa/kernel_body.h"
+// Each needs what is before it.
+// clang-format off
+#include "kernels/cpu/isa/gemm_body.h"
+#include "kernels/cpu/isa/elementwise_body.h"
+#include "kernels/cpu/isa/table_body.h"
+// clang-format on
 
 }  // namespace
 

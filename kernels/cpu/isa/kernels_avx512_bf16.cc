@@ -20,9 +20,14 @@ MOEGAUGE_INLINE F dot(F x, F w, F acc) {
   }
 }
 
+// Each needs what is before it.
+// clang-format off
 #include "kernels/cpu/isa/decode_generic.h"
 #include "kernels/cpu/isa/decode_avx512.h"
-#include "kernels/cpu/isa/kernel_body.h"
+#include "kernels/cpu/isa/gemm_body.h"
+#include "kernels/cpu/isa/elementwise_body.h"
+#include "kernels/cpu/isa/table_body.h"
+// clang-format on
 
 }  // namespace
 

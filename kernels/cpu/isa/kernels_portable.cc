@@ -4,7 +4,13 @@ namespace moegauge::cpu {
 namespace {
 
 #define MOEGAUGE_LANES 4
-#define MOEGAUGE_OPAQUE(v) asm volatile("" : "+g"(v))
+#if defined(__x86_64__)
+#define MOEGAUGE_OPAQUE(v) asm volatile("" : "+x"(v))
+#elif defined(__aarch64__)
+#define MOEGAUGE_OPAQUE(v) asm volatile("" : "+w"(v))
+#else
+#define MOEGAUGE_OPAQUE(v) asm volatile("" : "+m"(v))
+#endif
 #include "kernels/cpu/isa/row_blocks.h"
 #include "kernels/cpu/isa/vec.h"
 
@@ -20,7 +26,12 @@ template <WeightCodec>
 constexpr int fused_most = 0;  // a column vector is several registers here
 template <WeightCodec>
 constexpr bool transcoded = false;
-#include "kernels/cpu/isa/kernel_body.h"
+// Each needs what is before it.
+// clang-format off
+#include "kernels/cpu/isa/gemm_body.h"
+#include "kernels/cpu/isa/elementwise_body.h"
+#include "kernels/cpu/isa/table_body.h"
+// clang-format on
 
 }  // namespace
 

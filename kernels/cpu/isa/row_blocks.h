@@ -6,7 +6,9 @@ struct RowBlocks {
       : count((rows + kRowBlock - 1) / kRowBlock),
         smaller(count > 0 ? rows / count : 0),
         larger(rows - smaller * count) {}
-  int size(std::int64_t block) const { return static_cast<int>(smaller + (block < larger ? 1 : 0)); }
+  int size(std::int64_t block) const {
+    return static_cast<int>(smaller + (block < larger ? 1 : 0));
+  }
 };
 
 template <int kValue>

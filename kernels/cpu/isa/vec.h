@@ -115,8 +115,8 @@ MOEGAUGE_INLINE U fp8_magnitude(F x, std::uint32_t rebias, float maximum) {
 }
 MOEGAUGE_INLINE F fp8_magnitude_value(U magnitude, std::uint32_t rebias) {
   const U normal = (magnitude << 20) + (rebias << 23);
-  const F subnormal = __builtin_convertvector((I)magnitude, F) *
-                      float_of(splat_bits((rebias - 2u) << 23));
+  const F subnormal =
+      __builtin_convertvector((I)magnitude, F) * float_of(splat_bits((rebias - 2u) << 23));
   return select(magnitude < 8u, subnormal, float_of(normal));
 }
 MOEGAUGE_INLINE U e4m3fn_bits(F x) {

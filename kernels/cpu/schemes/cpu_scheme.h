@@ -1,5 +1,6 @@
 // The CPU backend's side of a scheme: which codecs and scale groups serve it. One file per scheme
-// family defines a CpuScheme and is named once in the list of kernels/cpu/CMakeLists.txt; the kernels know codecs, not schemes.
+// family defines a CpuScheme and is named once in the list of kernels/cpu/CMakeLists.txt; the
+// kernels know codecs, not schemes.
 #pragma once
 
 #include <cstdint>

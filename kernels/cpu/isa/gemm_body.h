@@ -1,16 +1,14 @@
-// The kernels of one level. Included once per level inside its unnamed namespace, after vec.h and
-// the level's own dot instruction and weight decoders (decode_tile).
-
-// ---- GEMM -------------------------------------------------------------------------------------
+// The grouped GEMM of one level, on one tile of weights. Included once per level inside its unnamed
+// namespace, after vec.h and the level's own dot instruction and weight decoders.
 //
 // Levels with 32 wide registers decode weights in registers on their way into the dots
 // (gemm_fused); the others decode half a tile at a time into a panel in the first-level cache
 // (gemm_by_panels). Either way one output is one chain of sums in the order of the contracted
 // dimension, whatever the number of rows, and the next block of weights is fetched meanwhile.
 
-constexpr int kHalf = 2;                         // vectors worked on at a time
-constexpr std::int64_t kPanel = kHalf * kVector; // floats from step to step of a panel
-constexpr int kRegisters = 2;                    // hardware vectors that one row block works on
+constexpr int kHalf = 2;                          // vectors worked on at a time
+constexpr std::int64_t kPanel = kHalf * kVector;  // floats from step to step of a panel
+constexpr int kRegisters = 2;                     // hardware vectors that one row block works on
 constexpr int kMaxRows = MOEGAUGE_LANES == 16 ? kRowBlock : kRowBlock / 2;  // as registers allow
 
 // Fetches a stretch of memory bit by bit between other work.
@@ -196,8 +194,8 @@ void gemm_by_panels(const GemmArgs& g) {
     const std::byte* next = w + count * element_bytes;
     for (int v = 0; v < g.vectors; v += kHalf, next += half_bytes) {
       decode_half<kCodec, kUnit>(w + v * 64, g.vectors * 64, count, g.panel);
-      Prefetcher prefetch = next_block(g, next, half_bytes,
-                                       passes * (count / elements_per_step(kUnit) / 16));
+      Prefetcher prefetch =
+          next_block(g, next, half_bytes, passes * (count / elements_per_step(kUnit) / 16));
       panel_all_rows<kUnit>(g, {begin, count, v}, prefetch);
     }
   }
@@ -210,7 +208,7 @@ struct WeightBlock {
   const std::byte* w = nullptr;
   std::int64_t begin = 0, count = 0;  // elements
   const std::byte* ahead = nullptr;
-  std::int64_t ahead_step = 0;        // bytes per 64 bytes of w
+  std::int64_t ahead_step = 0;  // bytes per 64 bytes of w
 };
 
 // Rows [row, row + MR), NV vectors of the tile at a time.
@@ -228,6 +226,8 @@ void fused_rows(const GemmArgs& g, const WeightBlock& block, std::int64_t row) {
       const float* a = rows + k / kStep * MR;
       const std::byte* w = block.w + (k - block.begin) / kRun * run_bytes + v0 * 64;
       for (std::int64_t line = 0; line < length / kStep; line += 16, a += MR * 16) {
+#pragma GCC unroll 12
+        for (int r = 0; r < MR; ++r) __builtin_prefetch(a + (MR + r) * 16, 0, 3);
         for (int run = 0; run < kRuns; ++run, w += run_bytes) {
 #pragma GCC unroll 2
           for (int v = 0; v < NV; v += kHalf) {
@@ -264,9 +264,8 @@ void fused_row_block(const GemmArgs& g, const WeightBlock& block, std::int64_t r
   // Few rows leave registers for a whole tile, which then is one stream of memory.
   constexpr int kWhole = fused_most<kCodec> / 2;
   if (g.vectors == kMaxTileVectors && rows <= kWhole) {
-    with_rows<kWhole>(rows, [&](auto n) {
-      fused_rows<kCodec, kUnit, n.value, kMaxTileVectors>(g, block, row);
-    });
+    with_rows<kWhole>(
+        rows, [&](auto n) { fused_rows<kCodec, kUnit, n.value, kMaxTileVectors>(g, block, row); });
   } else {
     with_rows<fused_most<kCodec>>(
         rows, [&](auto n) { fused_rows<kCodec, kUnit, n.value, kHalf>(g, block, row); });
@@ -324,7 +323,7 @@ MOEGAUGE_INLINE void scale_outputs(const GemmArgs& g) {
 
 template <WeightCodec kCodec, DotUnit kUnit>
 void gemm_as(const GemmArgs& g) {
-  if constexpr (fused_most<kCodec> > 0) {
+  if constexpr (fused_most < kCodec >> 0) {
     gemm_fused<kCodec, kUnit>(g);
   } else {
     gemm_by_panels<kCodec, kUnit>(g);
@@ -341,272 +340,4 @@ void pack_rows(const float* const* rows, std::int64_t count, std::int64_t steps,
     }
     rows += size;
   }
-}
-
-// ---- elementwise ------------------------------------------------------------------------------
-
-template <ActivationFunction kFunction>
-MOEGAUGE_INLINE F activated(const ActivateArgs& args, F gate, F up) {
-  if constexpr (kFunction == ActivationFunction::silu) return gate * sigmoid(gate) * up;
-  if constexpr (kFunction == ActivationFunction::gelu_erf) return gate * normal_cdf(gate) * up;
-  if constexpr (kFunction == ActivationFunction::gelu_tanh) {
-    // 1/2 (1 + tanh z) = sigmoid(2 z)
-    const F z = splat(0.79788456080286536f) * (gate + splat(0.044715f) * gate * gate * gate);
-    return gate * sigmoid(z + z) * up;
-  }
-  const F g = at_most(gate, args.limit);
-  const F u = at_least(at_most(up, args.limit), -args.limit);
-  return (u + splat(args.beta)) * (g * sigmoid(splat(args.alpha) * g));
-}
-
-template <ActivationFunction kFunction>
-void activate_as(const ActivateArgs& args) {
-  const std::int64_t stride = args.vectors * kVector;
-  for (std::int64_t r = 0; r < args.rows; ++r) {
-    for (std::int64_t j = 0; j < args.vectors / 2 * kVector; j += L) {
-      const std::int64_t column = j / kVector * 2 * kVector + j % kVector;
-      const float* c = args.c + r * stride + column;
-      F gate = load(c);
-      F up = load(c + kVector);
-      if (args.bias) {
-        gate = gate + load(args.bias + column);
-        up = up + load(args.bias + column + kVector);
-      }
-      if (args.row_weight) {
-        gate = gate * splat(args.row_weight[r]);
-        up = up * splat(args.row_weight[r]);
-      }
-      store(args.out + r * args.ld + j, activated<kFunction>(args, gate, up));
-    }
-  }
-}
-
-void activate(const ActivateArgs& args) {
-  switch (args.function) {
-    case ActivationFunction::silu: return activate_as<ActivationFunction::silu>(args);
-    case ActivationFunction::gelu_erf: return activate_as<ActivationFunction::gelu_erf>(args);
-    case ActivationFunction::gelu_tanh: return activate_as<ActivationFunction::gelu_tanh>(args);
-    case ActivationFunction::swiglu_clamped:
-      return activate_as<ActivationFunction::swiglu_clamped>(args);
-  }
-}
-
-MOEGAUGE_INLINE F load_upto(const float* p, std::int64_t n) {
-  return n >= L ? load(p) : load_part(p, n);
-}
-
-// Largest finite magnitude.
-inline float finite_amax(const float* in, std::int64_t n) {
-  U best = {};
-  for (std::int64_t i = 0; i < n; i += L) {
-    const U m = magnitude_bits(load_upto(in + i, n - i));
-    const U finite = select(m < 0x7F80'0000u, m, U{});
-    best = select(finite > best, finite, best);
-  }
-  std::uint32_t amax = 0;
-  for (int i = 0; i < L; ++i) amax = best[i] > amax ? best[i] : amax;
-  float value;
-  __builtin_memcpy(&value, &amax, sizeof value);
-  return value;
-}
-
-MOEGAUGE_INLINE F rounded(ActivationCodec codec, F x) {
-  switch (codec) {
-    case ActivationCodec::bf16: return round_to_bf16(x);
-    case ActivationCodec::fp16: return round_to_fp16(x);
-    case ActivationCodec::e4m3fn: return e4m3fn_value(e4m3fn_bits(x));
-  }
-  return x;
-}
-
-// Elements [begin, begin + n), n padded to L, of a row whose values already are what the codec holds.
-MOEGAUGE_INLINE void put_steps(DotUnit unit, float* out, std::int64_t begin, F value) {
-  if (unit == DotUnit::fp32) {
-    store(out + begin, value);
-  } else {
-    const H half = __builtin_convertvector(bits_of(value) >> 16, H);
-    store_as(reinterpret_cast<std::uint16_t*>(out) + begin, half);
-  }
-}
-
-void encode(const EncodeArgs& args) {
-  const std::int64_t group = args.group > 0 ? args.group : args.elements;
-  for (std::int64_t g = 0; g * group < args.elements; ++g) {
-    const std::int64_t begin = g * group;
-    const std::int64_t end = begin + group < args.elements ? begin + group : args.elements;
-    float scale = 1.0f;
-    if (args.group > 0) {
-      const float amax = finite_amax(args.in + begin, end - begin);
-      scale = (amax > args.amax_floor ? amax : args.amax_floor) / 448.0f;
-      args.scales[g] = scale;
-    }
-    for (std::int64_t i = begin; i < end; i += L) {
-      F x = load_upto(args.in + i, end - i);
-      if (args.group > 0) x = x / splat(scale);
-      put_steps(args.unit, args.out, i, rounded(args.codec, x));
-    }
-  }
-  const std::int64_t done = (args.elements + L - 1) / L * L;
-  for (std::int64_t i = done; i < args.padded; i += L) put_steps(args.unit, args.out, i, F{});
-}
-
-void store_pairs(const float* c, std::int64_t rows, std::int64_t stride, std::int64_t columns,
-                 const float* bias, const float* weight, float* const* out) {
-  for (std::int64_t r = 0; r < rows; ++r) {
-    for (std::int64_t j = 0; j < columns; j += L) {
-      F x = load(c + r * stride + j);
-      if (bias) x = x + load_upto(bias + j, columns - j);
-      if (weight) x = x * splat(weight[r]);
-      if (columns - j >= L) {
-        store(out[r] + j, x);
-      } else {
-        store_part(out[r] + j, columns - j, x);
-      }
-    }
-  }
-}
-
-MOEGAUGE_INLINE U narrow_bits(NarrowType type, F x) {
-  return type == NarrowType::bf16 ? bf16_bits(x) : fp16_bits(x);
-}
-template <typename V, typename T>
-MOEGAUGE_INLINE void store_upto(T* p, std::int64_t n, U lanes) {
-  const V narrow_lanes = __builtin_convertvector(lanes, V);
-  if (n >= L) {
-    store_as(p, narrow_lanes);
-  } else {
-    for (std::int64_t i = 0; i < n; ++i) p[i] = narrow_lanes[i];
-  }
-}
-template <typename V, typename T>
-MOEGAUGE_INLINE U load_widened(const T* p, std::int64_t n) {
-  V v = {};
-  if (n >= L) {
-    v = load_as<V>(p);
-  } else {
-    for (std::int64_t i = 0; i < n; ++i) v[i] = p[i];
-  }
-  return __builtin_convertvector(v, U);
-}
-
-void reduce(const float* const* rows, std::int64_t count, std::int64_t columns, NarrowType type,
-            std::uint16_t* y) {
-  for (std::int64_t j = 0; j < columns; j += L) {
-    F sum = {};
-    for (std::int64_t t = 0; t < count; ++t) sum = sum + load_upto(rows[t] + j, columns - j);
-    store_upto<H>(y + j, columns - j, narrow_bits(type, sum));
-  }
-}
-
-void widen(NarrowType type, const std::uint16_t* in, std::int64_t n, float* out) {
-  for (std::int64_t i = 0; i < n; i += L) {
-    const U h = load_widened<H>(in + i, n - i);
-    const F value = type == NarrowType::bf16 ? float_of(h << 16) : fp16_value(h);
-    if (n - i >= L) {
-      store(out + i, value);
-    } else {
-      store_part(out + i, n - i, value);
-    }
-  }
-}
-
-void narrow(NarrowType type, const float* in, std::int64_t n, std::uint16_t* out) {
-  for (std::int64_t i = 0; i < n; i += L) {
-    store_upto<H>(out + i, n - i, narrow_bits(type, load_upto(in + i, n - i)));
-  }
-}
-
-void decode_fp8(Fp8Type type, const std::uint8_t* in, std::int64_t n, float* out) {
-  for (std::int64_t i = 0; i < n; i += L) {
-    const U code = load_widened<B>(in + i, n - i);
-    const F value = type == Fp8Type::e4m3fn ? e4m3fn_value(code) : e4m3fnuz_value(code);
-    if (n - i >= L) {
-      store(out + i, value);
-    } else {
-      store_part(out + i, n - i, value);
-    }
-  }
-}
-
-void encode_fp8(Fp8Type type, float maximum, const float* in, std::int64_t n, std::uint8_t* out) {
-  for (std::int64_t i = 0; i < n; i += L) {
-    const F x = load_upto(in + i, n - i);
-    store_upto<B>(out + i, n - i,
-                  type == Fp8Type::e4m3fn ? e4m3fn_bits(x) : e4m3fnuz_bits(x, maximum));
-  }
-}
-
-// ---- ceilings ---------------------------------------------------------------------------------
-
-std::uint64_t sum(const std::byte* data, std::int64_t bytes) {
-  U s[4] = {};
-  for (std::int64_t i = 0; i < bytes; i += 16 * L) {
-#pragma GCC unroll 4
-    for (int j = 0; j < 4; ++j) s[j] += load_as<U>(data + i + j * 4 * L);
-  }
-  const U total = s[0] + s[1] + s[2] + s[3];
-  std::uint64_t result = 0;
-  for (int i = 0; i < L; ++i) result += total[i];
-  return result;
-}
-
-template <DotUnit kUnit>
-double dot_loop_as(std::int64_t iterations) {
-  constexpr int kChains = 12;
-  F acc[kChains];
-  for (int i = 0; i < kChains; ++i) acc[i] = splat(static_cast<float>(i));
-  F x = splat(0x1.01p-7f), w = splat(0x1.01p-9f);
-  for (std::int64_t i = 0; i < iterations; ++i) {
-#pragma GCC unroll 12
-    for (int j = 0; j < kChains; ++j) acc[j] = dot<kUnit>(x, w, acc[j]);
-    // The values are opaque to the compiler from one iteration to the next.
-    MOEGAUGE_OPAQUE(x);
-    MOEGAUGE_OPAQUE(w);
-  }
-  for (int j = 0; j < kChains; ++j) MOEGAUGE_OPAQUE(acc[j]);
-  return static_cast<double>(iterations) * kChains * L * 2.0 * elements_per_step(kUnit);
-}
-
-// ---- what the table asks ----------------------------------------------------------------------
-
-DotUnit dot_unit(ActivationCodec codec) {
-  return kBf16Dot && codec != ActivationCodec::fp16 ? DotUnit::bf16_pair : DotUnit::fp32;
-}
-
-WeightLayout weight_layout(WeightCodec codec, DotUnit) {
-  switch (codec) {
-    case WeightCodec::bf16: return {2, 2, kPairs};
-    case WeightCodec::fp16: return {2, 2, kOrders.by_run2};
-    case WeightCodec::e4m3fn: return {1, 4, kE4m3Order};
-  }
-  return {};
-}
-
-template <WeightCodec kCodec>
-void gemm_of(const GemmArgs& args) {
-  if constexpr (kBf16Dot && kCodec != WeightCodec::fp16) {
-    if (args.unit == DotUnit::bf16_pair) return gemm_as<kCodec, DotUnit::bf16_pair>(args);
-  }
-  gemm_as<kCodec, DotUnit::fp32>(args);
-}
-
-void gemm(WeightCodec codec, const GemmArgs& args) {
-  switch (codec) {
-    case WeightCodec::bf16: return gemm_of<WeightCodec::bf16>(args);
-    case WeightCodec::fp16: return gemm_of<WeightCodec::fp16>(args);
-    case WeightCodec::e4m3fn: return gemm_of<WeightCodec::e4m3fn>(args);
-  }
-}
-
-double dot_loop(DotUnit unit, std::int64_t iterations) {
-  if constexpr (kBf16Dot) {
-    if (unit == DotUnit::bf16_pair) return dot_loop_as<DotUnit::bf16_pair>(iterations);
-  }
-  return dot_loop_as<DotUnit::fp32>(iterations);
-}
-
-constexpr KernelTable make_table(const char* name) {
-  return {name,   MOEGAUGE_LANES > 4, dot_unit, weight_layout, pack_rows, gemm,       activate,
-          encode, store_pairs,        reduce,   widen,         narrow,    decode_fp8, encode_fp8,
-          sum,    dot_loop};
 }
