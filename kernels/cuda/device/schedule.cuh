@@ -37,15 +37,20 @@ struct Routing {
 };
 
 // Units a phase may have when its tiles are cut; bounds the partial sums' memory.
-constexpr int kMaxSplitUnits = 4 * 132;
+constexpr int kMaxSplitUnits = 8 * 132;
 
-// Enough parts to give every block a unit, but none under three steps; and with
-// `fine` (tiles whose partial sums are small) long tiles cut to about 24 steps while
-// there are few units, so that blocks finish together.
-MOE_DEVICE int choose_parts(int tiles, int steps, int blocks, bool fine) {
-  if (tiles == 0) return 1;
-  const int to_fill = min(blocks / tiles, steps / 3), to_even = fine ? min(steps / 24, kMaxSplitUnits / tiles) : 1;
-  return max(1, min(max(to_fill, to_even), 8));
+// Parts that finish soonest: rounds of units times steps a unit, an exchange of
+// partial sums costing about three steps. Lanes of a group of eight try 1..8 parts;
+// all of the warp take part. Long tiles are cut to about 24 steps while units are few,
+// so that blocks finish together. `wide`: tiles with large partial sums are cut only
+// to give every block a unit.
+MOE_DEVICE int choose_parts(int tiles, int steps, int blocks, bool wide, int lane) {
+  const int p = lane % 8 + 1;
+  const bool possible = p == 1 || (steps >= 3 * p && tiles * p <= (wide ? blocks : kMaxSplitUnits));
+  int best = possible ? (ceil_div(tiles * p, blocks) * (ceil_div(steps, p) + (p > 1 ? 3 : 0)) * 8 + p - 1) : 0x7fffffff;
+  for (int d = 4; d > 0; d /= 2) best = min(best, __shfl_xor_sync(0xffffffffu, best, d));
+  const int even = wide ? 1 : min(min(steps / 24, kMaxSplitUnits / 2 / max(tiles, 1)), 8);
+  return max(best % 8 + 1, even);
 }
 
 template <class C>
