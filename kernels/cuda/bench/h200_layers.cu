@@ -4,7 +4,9 @@
 //
 //   h200_layers --layers qwen3-30b-a3b --tokens 1,16,64 [--variants t16s6-split,..]
 //     [--routing uniform,zipf] [--replays 50] [--check-tokens 512] [--no-time]
-//     [--stages] [--out FILE]
+//     [--stages] [--exact] [--trace] [--out FILE]
+// --stages also times prepare alone and all but combine; --exact uses inputs whose
+// sums are exact; --trace prints the stamps of a -DMOE_TRACE build.
 #include <algorithm>
 #include <cstring>
 #include <memory>

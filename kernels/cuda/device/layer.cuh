@@ -198,9 +198,10 @@ MOE_DEVICE void make_routing(const LayerArgs& args, int* first_row, int* first_t
   if (thread < 32) {
     scan_experts(counts, C::kExperts, C::kTokenTile, first_row, first_tile, first_odd, thread);
     __syncwarp();
-    if (C::kSplit && thread < 2) {
-      const int tiles = first_tile[C::kExperts] * (thread == 0 ? C::kWeightTiles1 : C::kWeightTiles2);
-      parts[thread] = choose_parts(tiles, thread == 0 ? C::kSteps1 : C::kSteps2, gridDim.x, C::kTokenTile <= 16);
+    if constexpr (C::kSplit) {
+      const int phase = thread / 8 % 2;
+      const int tiles = first_tile[C::kExperts] * (phase == 0 ? C::kWeightTiles1 : C::kWeightTiles2);
+      parts[phase] = choose_parts(tiles, phase == 0 ? C::kSteps1 : C::kSteps2, gridDim.x, C::kTokenTile > 16, thread);
     }
   }
   __syncthreads();

@@ -23,7 +23,7 @@ constexpr int kCombineThreads = 256;
 // count all pairs itself.
 constexpr int kGroupTokens = 128;
 // Units a phase may have when its tiles are cut; bounds the partial sums' memory.
-constexpr int kMaxSplitUnits = 4 * 132;
+constexpr int kMaxSplitUnits = 8 * 132;
 
 struct LayerArgs {
   TensorMap w13, w2, x_rows_map, h_rows_map;

@@ -36,13 +36,19 @@ struct Routing {
   const int* parts;      // of a tile, in each phase
 };
 
-// Enough parts to give every block a unit, but none under three steps; and with
-// `fine` (tiles whose partial sums are small) long tiles cut to about 24 steps while
-// there are few units, so that blocks finish together.
-MOE_DEVICE int choose_parts(int tiles, int steps, int blocks, bool fine) {
-  if (tiles == 0) return 1;
-  const int to_fill = min(blocks / tiles, steps / 3), to_even = fine ? min(steps / 24, kMaxSplitUnits / tiles) : 1;
-  return max(1, min(max(to_fill, to_even), 8));
+// Parts that finish soonest: rounds of units times steps a unit, an exchange of
+// partial sums costing about three steps. Lanes of a group of eight try 1..8 parts;
+// all of the warp take part. Long tiles are cut to about 24 steps while units are few,
+// so that blocks finish together; from three rounds of tiles on they do so anyway, and
+// the exchanges only cost. `wide`: tiles with large partial sums are cut only
+// to give every block a unit.
+MOE_DEVICE int choose_parts(int tiles, int steps, int blocks, bool wide, int lane) {
+  const int p = lane % 8 + 1;
+  const bool possible = p == 1 || (tiles < 3 * blocks && steps >= 3 * p && tiles * p <= (wide ? blocks : kMaxSplitUnits));
+  int best = possible ? (ceil_div(tiles * p, blocks) * (ceil_div(steps, p) + (p > 1 ? 3 : 0)) * 8 + p - 1) : 0x7fffffff;
+  for (int d = 4; d > 0; d /= 2) best = min(best, __shfl_xor_sync(0xffffffffu, best, d));
+  const int even = wide ? 1 : min(min(steps / 24, kMaxSplitUnits / 2 / max(tiles, 1)), 8);
+  return max(best % 8 + 1, even);
 }
 
 template <class C>
