@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <string_view>
 
 namespace moegauge::cuda {
 namespace {
 
 // Widths for which kernels/cuda/device/wgmma.cuh has an instruction and the kernels a tile.
-constexpr std::array<int, 9> token_tiles = {8, 16, 24, 32, 48, 64, 80, 96, 128};
+constexpr std::array<int, 10> token_tiles = {8, 16, 24, 32, 48, 64, 80, 96, 128, 192};
 constexpr int widest_split_tile = 64;  // partial sums are kept for tiles up to this
 
 struct Key {
@@ -21,7 +20,7 @@ struct Key {
 
 constexpr std::array<Key, 7> keys = {{
     {"BLOCK_SIZE_M", [](const TileConfig& c) { return std::int64_t{c.token_tile}; },
-     [](TileConfig& c, std::int64_t v) { c.token_tile = static_cast<int>(v); }, 8, 128},
+     [](TileConfig& c, std::int64_t v) { c.token_tile = static_cast<int>(v); }, 8, 192},
     {"num_stages", [](const TileConfig& c) { return std::int64_t{c.stages}; },
      [](TileConfig& c, std::int64_t v) { c.stages = static_cast<int>(v); }, 2, 12},
     {"SPLIT_K", [](const TileConfig& c) { return std::int64_t{c.split_k}; },
@@ -53,8 +52,9 @@ Refusal bad_value(std::string sentence) {
 std::optional<Refusal> contradiction(const TileConfig& c, const Layer& layer,
                                      const CudaScheme& scheme) {
   if (std::ranges::find(token_tiles, c.token_tile) == token_tiles.end()) {
-    return bad_value("BLOCK_SIZE_M is " + std::to_string(c.token_tile) +
-                     "; the kernels have tiles of 8, 16, 24, 32, 48, 64, 80, 96 and 128 tokens");
+    return bad_value(
+        "BLOCK_SIZE_M is " + std::to_string(c.token_tile) +
+        "; the kernels have tiles of 8, 16, 24, 32, 48, 64, 80, 96, 128 and 192 tokens");
   }
   if (!c.swap_ab && (c.token_tile != 128 || c.split_k)) {
     return bad_value(
@@ -110,25 +110,15 @@ std::int64_t shared_bytes(const Layer& layer, const CudaScheme& scheme, const Ti
 TileConfig heuristic_config(const Layer& layer, const CudaScheme& scheme, std::int64_t tokens) {
   const double rows =
       static_cast<double>(tokens * layer.top_k) / static_cast<double>(layer.experts);
-  TileConfig c = {.stages = 4, .swap_ab = true, .promote = scheme.may_promote};
-  const bool whole_blocks = !scheme.block_scales || layer.intermediate_size % 128 == 0;
-  if (rows >= 64 && whole_blocks) {
-    c.token_tile = 128;
-    c.swap_ab = false;
-    return c;
-  }
-  // A tile holds an expert's rows in most draws: their number has a standard deviation of about its
-  // root.
-  const double wanted = rows + 2 * std::sqrt(rows);
-  c.token_tile = 64;
-  for (const int tile : {8, 16, 32, 48}) {
-    if (tile >= wanted) {
-      c.token_tile = tile;
-      break;
-    }
-  }
-  c.split_k = true;
-  c.dealt = 2;
+  TileConfig c = std::ranges::find_if(scheme.defaults, [rows](const DefaultTile& entry) {
+                   return rows <= entry.rows;
+                 })->tile;
+  if (!contradiction(c, layer, scheme)) return c;
+  // Shapes that clusters, or tokens on the 64-row side, do not serve.
+  c.cluster = 1;
+  if (!contradiction(c, layer, scheme)) return c;
+  c.token_tile = 96;
+  c.swap_ab = true;
   return c;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "kernels/cuda/tile.h"
 #include "reference/layer.h"
 #include "reference/numerics.h"
 #include "reference/schemes/scheme.h"
@@ -26,6 +27,8 @@ struct CudaScheme {
   // The activation function's output makes a round trip in bf16 before it is quantised, because its
   // scale depends on a whole row.
   bool wide_activations;
+  // By growing rows; the last serves every larger number. From docs/performance/cuda-h200.md.
+  std::span<const DefaultTile> defaults;
 };
 
 std::span<const CudaScheme* const> cuda_schemes();

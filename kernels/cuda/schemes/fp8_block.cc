@@ -1,6 +1,9 @@
 // FP8 E4M3 weights with one fp32 scale per 128x128 block, activations with one per token and group
 // of 128. The tensor core's sums are taken over to fp32 every 128 of K, where the scales change
 // anyway.
+#include <array>
+#include <limits>
+
 #include "kernels/cuda/schemes/cuda_scheme.h"
 
 namespace moegauge::cuda {
@@ -23,6 +26,49 @@ Numerics numerics(const Layer&, bool) {
           .accumulate = Accumulate::reduced};
 }
 
+constexpr std::array defaults = {
+    DefaultTile{2,
+                {.token_tile = 8,
+                 .stages = 4,
+                 .split_k = true,
+                 .swap_ab = true,
+                 .cluster = 1,
+                 .dealt = 2,
+                 .promote = true}},
+    DefaultTile{8,
+                {.token_tile = 16,
+                 .stages = 4,
+                 .split_k = true,
+                 .swap_ab = true,
+                 .cluster = 1,
+                 .dealt = 2,
+                 .promote = true}},
+    DefaultTile{20,
+                {.token_tile = 32,
+                 .stages = 4,
+                 .split_k = true,
+                 .swap_ab = true,
+                 .cluster = 1,
+                 .dealt = 2,
+                 .promote = true}},
+    DefaultTile{40,
+                {.token_tile = 48,
+                 .stages = 4,
+                 .split_k = true,
+                 .swap_ab = true,
+                 .cluster = 1,
+                 .dealt = 2,
+                 .promote = true}},
+    DefaultTile{std::numeric_limits<double>::infinity(),
+                {.token_tile = 128,
+                 .stages = 4,
+                 .split_k = false,
+                 .swap_ab = false,
+                 .cluster = 1,
+                 .dealt = 1,
+                 .promote = true}},
+};
+
 }  // namespace
 
 const CudaScheme& fp8_block_scheme() {
@@ -34,7 +80,8 @@ const CudaScheme& fp8_block_scheme() {
                                         .may_promote = true,
                                         .must_promote = true,
                                         .block_scales = true,
-                                        .wide_activations = false};
+                                        .wide_activations = false,
+                                        .defaults = defaults};
   return scheme;
 }
 

@@ -1,4 +1,7 @@
 // FP8 E4M3 weights with one fp32 scale per output channel, activations with one per token.
+#include <array>
+#include <limits>
+
 #include "kernels/cuda/schemes/cuda_scheme.h"
 
 namespace moegauge::cuda {
@@ -20,6 +23,65 @@ Numerics numerics(const Layer&, bool) {
           .accumulate = Accumulate::reduced};
 }
 
+constexpr std::array defaults = {
+    DefaultTile{2,
+                {.token_tile = 8,
+                 .stages = 4,
+                 .split_k = true,
+                 .swap_ab = true,
+                 .cluster = 1,
+                 .dealt = 2,
+                 .promote = true}},
+    DefaultTile{8,
+                {.token_tile = 16,
+                 .stages = 4,
+                 .split_k = true,
+                 .swap_ab = true,
+                 .cluster = 1,
+                 .dealt = 2,
+                 .promote = true}},
+    DefaultTile{18,
+                {.token_tile = 32,
+                 .stages = 4,
+                 .split_k = true,
+                 .swap_ab = true,
+                 .cluster = 1,
+                 .dealt = 2,
+                 .promote = true}},
+    DefaultTile{48,
+                {.token_tile = 64,
+                 .stages = 4,
+                 .split_k = true,
+                 .swap_ab = true,
+                 .cluster = 1,
+                 .dealt = 2,
+                 .promote = true}},
+    DefaultTile{160,
+                {.token_tile = 80,
+                 .stages = 4,
+                 .split_k = false,
+                 .swap_ab = true,
+                 .cluster = 1,
+                 .dealt = 1,
+                 .promote = true}},
+    DefaultTile{320,
+                {.token_tile = 96,
+                 .stages = 4,
+                 .split_k = false,
+                 .swap_ab = true,
+                 .cluster = 1,
+                 .dealt = 1,
+                 .promote = false}},
+    DefaultTile{std::numeric_limits<double>::infinity(),
+                {.token_tile = 128,
+                 .stages = 4,
+                 .split_k = false,
+                 .swap_ab = false,
+                 .cluster = 2,
+                 .dealt = 1,
+                 .promote = false}},
+};
+
 }  // namespace
 
 const CudaScheme& fp8_ptpc_scheme() {
@@ -31,7 +93,8 @@ const CudaScheme& fp8_ptpc_scheme() {
                                         .may_promote = true,
                                         .must_promote = false,
                                         .block_scales = false,
-                                        .wide_activations = true};
+                                        .wide_activations = true,
+                                        .defaults = defaults};
   return scheme;
 }
 
