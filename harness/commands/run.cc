@@ -136,6 +136,7 @@ Journaled open_journal(const fs::path& out, const Suite& suite, const RunOptions
 RunnerSettings runner_settings(const RunOptions& o) {
   RunnerSettings settings;
   settings.measure.seed = o.seed;
+  if (!o.selection.iterate.empty()) settings.measure.max_weight_sets = 8;
   settings.retries = o.retries;
   settings.timeout_seconds = parse_duration(o.timeout, "--timeout");
   if (!o.budget.empty()) settings.budget_seconds = parse_duration(o.budget, "--budget");

@@ -177,7 +177,8 @@ LayerSession::Residence& LayerSession::reside(const PreparedCase& prepared) {
   const auto device_bytes = static_cast<double>(prepared.backend->device().memory_bytes);
   const double memory = std::min(device_bytes > 0 ? device_bytes : available_memory_bytes(),
                                  available_memory_bytes());
-  const std::int64_t sets = choose_weight_sets(weight_sets_wanted(prepared), bytes_per_set, memory);
+  const std::int64_t sets = choose_weight_sets(
+      std::min(weight_sets_wanted(prepared), settings_.max_weight_sets), bytes_per_set, memory);
   auto loaded = ResidentLayer::load(*prepared.backend, problem_, *experts_, sets);
   Residence residence =
       loaded ? Residence(std::move(loaded).value()) : Residence(std::move(loaded).error());

@@ -21,7 +21,10 @@ struct MeasureSettings {
   std::uint64_t seed = 0;
   StoppingRule stopping;
   double row_seconds = 0.004;  // the least that one row lasts
-  int unit_spread = 0;         // of generated_experts; not 0 in mutation tests
+  // Against which a quick look is willing to trade cold caches: writing many GiB of weight sets for
+  // the first time can take far longer than all else. Records say how many sets there were.
+  std::int64_t max_weight_sets = 1024;
+  int unit_spread = 0;  // of generated_experts; not 0 in mutation tests
 };
 
 // What a case is doing, so that a fault that takes the process down can be named. `check` holds the

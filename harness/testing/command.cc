@@ -69,7 +69,8 @@ std::string TestFolder::write(const std::string& name, const std::string& text) 
 }
 
 std::string TestFolder::suite(const std::string& fields) const {
-  return write("suite.json", R"({"schema": "moegauge.suite/1", "name": "test", "cases": [
+  return write("suite.json", R"({"schema": "moegauge.suite/1", "name": "test",
+    "defaults": {"tokens": 1}, "cases": [
     {"model": "config.json", "scheme": "bf16", )" +
                                  fields + "}]}");
 }

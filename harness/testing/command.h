@@ -44,7 +44,8 @@ class TestFolder {
   const std::filesystem::path& path() const { return path_; }
   // Writes a file and returns its path.
   std::string write(const std::string& name, const std::string& text) const;
-  // A suite of the tiny model; `fields` are further members of its one case, as JSON.
+  // A suite of the tiny model in bf16; `fields` are further members of its one case, as JSON. One
+  // token unless they say otherwise.
   std::string suite(const std::string& fields) const;
 
  private:

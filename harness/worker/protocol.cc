@@ -39,6 +39,7 @@ CaseCoordinates coordinates_from(const ordered_json& json) {
 ordered_json to_json(const MeasureSettings& s) {
   return {{"seed", s.seed},
           {"row_seconds", s.row_seconds},
+          {"max_weight_sets", s.max_weight_sets},
           {"unit_spread", s.unit_spread},
           {"relative_interval", s.stopping.relative_interval},
           {"confidence", s.stopping.confidence},
@@ -51,6 +52,7 @@ MeasureSettings settings_from(const ordered_json& json) {
   MeasureSettings s;
   json.at("seed").get_to(s.seed);
   json.at("row_seconds").get_to(s.row_seconds);
+  json.at("max_weight_sets").get_to(s.max_weight_sets);
   json.at("unit_spread").get_to(s.unit_spread);
   json.at("relative_interval").get_to(s.stopping.relative_interval);
   json.at("confidence").get_to(s.stopping.confidence);

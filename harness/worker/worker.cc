@@ -1,5 +1,7 @@
 #include "harness/worker/worker.h"
 
+#include <sys/prctl.h>
+
 #include <string>
 
 #include "harness/root.h"
@@ -7,6 +9,7 @@
 namespace moegauge {
 
 void serve(const WorkerPipes& pipes, std::span<const Backend* const> backends) {
+  ::prctl(PR_SET_NAME, "moegauge-worker");  // started as /proc/self/exe, it would show as "exe"
   InFlightPage* page = map_page(pipes.page);
   LineReader requests(pipes.requests);
   std::string line;

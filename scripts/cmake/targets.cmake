@@ -77,3 +77,15 @@ function(moegauge_benchmark name)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE moegauge_options ${arg_LINK} benchmark::benchmark)
 endfunction()
+
+# moegauge_fuzzer(name SOURCES ... [LINK ...]): a libFuzzer binary, built where MOEGAUGE_FUZZ is on;
+# MOEGAUGE_SANITIZE=fuzzer-no-link,address,undefined instruments the libraries that it calls.
+function(moegauge_fuzzer name)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "MOEGAUGE_FUZZ needs clang++: configure with -DCMAKE_CXX_COMPILER=clang++")
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  add_executable(${name} ${arg_SOURCES})
+  target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+  target_link_libraries(${name} PRIVATE moegauge_options ${arg_LINK} -fsanitize=fuzzer)
+endfunction()
