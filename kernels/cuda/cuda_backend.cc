@@ -1,0 +1,206 @@
+// The CUDA backend: our own kernels, compiled at run time for the exact shape, scheme and config.
+#include <algorithm>
+
+#include "kernels/backend.h"
+#include "kernels/cuda/ceilings.h"
+#include "kernels/cuda/cuda_plan.h"
+#include "kernels/cuda/runtime/compiler.h"
+#include "kernels/cuda/schemes/cuda_scheme.h"
+#include "kernels/cuda/tile_config.h"
+
+namespace moegauge {
+namespace {
+
+using namespace cuda;  // NOLINT(google-build-using-namespace): this file is the backend's face
+
+// Everything that must be there before a layer can run, or the first thing that is not.
+Expected<const Gpu*, Missing> find_gpu() {
+  if (!driver()) return Unexpected{driver().error()};
+  int count = 0;
+  if (const CUresult result = driver()->device_get_count(&count);
+      result != CUDA_SUCCESS || count == 0) {
+    return Unexpected{Missing{"driver without a device"}};
+  }
+  if (const auto compiler = compiler_version(); !compiler) return Unexpected{compiler.error()};
+  const Gpu* gpu = nullptr;
+  if (const auto fault = guarded([&] { gpu = &Gpu::get(0); })) {
+    return Unexpected{Missing{fault->sentence}};
+  }
+  return gpu;
+}
+
+const Expected<const Gpu*, Missing>& gpu() {
+  static const Expected<const Gpu*, Missing> found = find_gpu();
+  return found;
+}
+
+std::string served_schemes(const Layer& layer) {
+  std::string names;
+  for (const std::string_view name : scheme_names()) {
+    const auto scheme = make_scheme(name);
+    if (!scheme || find_scheme(*scheme, layer) == nullptr) continue;
+    names += (names.empty() ? "" : ", ") + std::string(name);
+  }
+  return names;
+}
+
+Refusal shape_refusal(const char* what, std::int64_t value, const char* rule) {
+  return {RefusalReason::shape,
+          std::string(what) + " is " + std::to_string(value) + "; the kernels need " + rule};
+}
+
+std::optional<Refusal> refuses_shape(const Layer& layer) {
+  if (layer.hidden_size % 16 != 0) {
+    return shape_refusal("hidden_size", layer.hidden_size, "a multiple of 16 (16-byte rows)");
+  }
+  if (layer.intermediate_size % 64 != 0) {
+    return shape_refusal("intermediate_size", layer.intermediate_size,
+                         "a multiple of 64 (the rows of a matrix instruction)");
+  }
+  if (layer.top_k > 32) return shape_refusal("top_k", layer.top_k, "at most 32");
+  if (layer.local_experts() > 1024) {
+    return shape_refusal("the number of local experts", layer.local_experts(), "at most 1024");
+  }
+  if (layer.local_experts() < 1) {
+    return shape_refusal("the number of local experts", layer.local_experts(), "at least 1");
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> refuses_layer(const Problem& problem) {
+  const Layer& layer = problem.layer;
+  if (layer.dtype != Dtype::bf16) {
+    return Refusal{RefusalReason::scheme,
+                   "the cuda backend's kernels have bf16 activations, not fp16"};
+  }
+  if (find_scheme(*problem.scheme, layer) == nullptr) {
+    return Refusal{RefusalReason::scheme, "the cuda backend has no kernel for scheme " +
+                                              problem.scheme->name() + "; it serves " +
+                                              served_schemes(layer)};
+  }
+  if (layer.activation.kind != ActivationKind::silu_and_mul) {
+    return Refusal{RefusalReason::activation, "the cuda backend's epilogue has silu_and_mul only"};
+  }
+  if (layer.gate_up_order != GateUpOrder::concatenated) {
+    return Refusal{RefusalReason::gate_up_order,
+                   "the cuda backend reads w13 with gate and up concatenated"};
+  }
+  if (layer.expert_bias) {
+    return Refusal{RefusalReason::expert_bias, "the cuda backend's epilogues add no expert biases"};
+  }
+  if (layer.router_weight_on_input && layer.top_k != 1) {
+    return Refusal{RefusalReason::router_weight_on_input, "router weight on input with top_k " +
+                                                              std::to_string(layer.top_k) +
+                                                              "; it is defined for top_k 1 only"};
+  }
+  return refuses_shape(layer);
+}
+
+class CudaBackend final : public Backend {
+ public:
+  std::string_view name() const override { return "cuda"; }
+
+  Availability availability() const override {
+    if (!gpu()) {
+      return {.present = false,
+              .detail = gpu().error().sentence,
+              .remedy =
+                  "an NVIDIA driver (libcuda.so.1), a device, and the CUDA toolkit's NVRTC "
+                  "(libnvrtc.so) on the loader's path"};
+    }
+    if (capability() < 90) {
+      return {.present = false,
+              .detail = (*gpu())->name() + " has compute capability " + capability_name(),
+              .remedy = "a device of compute capability 9.0 (Hopper)"};
+    }
+    return {.present = true, .detail = (*gpu())->name() + ", " + *compiler_version()};
+  }
+
+  Device device() const override {
+    if (!gpu()) return {};
+    std::string name = (*gpu())->name();
+    std::ranges::replace(name, ' ', '_');
+    return {.name = name,
+            .arch = "sm_" + std::to_string(capability()),
+            .memory_bytes = (*gpu())->memory_bytes(),
+            .last_level_cache_bytes = (*gpu())->l2_bytes(),
+            .units = (*gpu())->multiprocessors()};
+  }
+
+  // First what the kernels cannot serve anywhere, then what this machine lacks: the answer to
+  // "would it serve" does not depend on where it is asked.
+  std::optional<Refusal> refuses(const Problem& problem) const override {
+    if (auto refusal = refuses_layer(problem)) return refusal;
+    if (const Availability here = availability(); !here.present) {
+      return Refusal{RefusalReason::device_absent, here.detail};
+    }
+    const std::int64_t bytes = weight_set_bytes(problem);
+    if (bytes > (*gpu())->memory_bytes()) {
+      return Refusal{RefusalReason::memory, "the layer's weights take " + std::to_string(bytes) +
+                                                " bytes and the device has " +
+                                                std::to_string((*gpu())->memory_bytes())};
+    }
+    return std::nullopt;
+  }
+
+  Config default_config(const Problem& problem) const override {
+    const CudaScheme* scheme = find_scheme(*problem.scheme, problem.layer);
+    if (scheme == nullptr) return {};
+    return to_config(heuristic_config(problem.layer, *scheme, problem.tokens));
+  }
+
+  std::optional<Refusal> refuses_config(const Problem& problem,
+                                        const Config& config) const override {
+    if (auto refusal = refuses(problem)) return refusal;
+    const CudaScheme* scheme = find_scheme(*problem.scheme, problem.layer);
+    const auto parsed = parse_config(config, problem.layer, *scheme, problem.tokens,
+                                     (*gpu())->shared_bytes_per_block());
+    return parsed ? std::nullopt : std::optional(parsed.error());
+  }
+
+  std::string_view config_folder() const override { return "kernels/cuda/configs"; }
+
+  Expected<std::unique_ptr<LoadedLayer>, Fault> load(const Problem& problem,
+                                                     const ExpertSource& experts,
+                                                     int weight_sets) const override {
+    if (auto refusal = refuses(problem)) {
+      return Unexpected{Fault{FaultKind::error, refusal->sentence}};
+    }
+    std::unique_ptr<LoadedLayer> loaded;
+    auto fault = guarded([&] {
+      (*gpu())->make_current();
+      loaded = load_layer(**gpu(), problem, *find_scheme(*problem.scheme, problem.layer), experts,
+                          std::max(weight_sets, 1));
+    });
+    if (fault) return Unexpected{std::move(*fault)};
+    return loaded;
+  }
+
+  Expected<Ceilings, Fault> measure_ceilings(const Problem& problem) const override {
+    if (auto refusal = refuses(problem)) {
+      return Unexpected{Fault{FaultKind::error, refusal->sentence}};
+    }
+    Ceilings ceilings;
+    auto fault = guarded([&] {
+      (*gpu())->make_current();
+      ceilings = cuda::measure_ceilings(**gpu(), *find_scheme(*problem.scheme, problem.layer));
+    });
+    if (fault) return Unexpected{std::move(*fault)};
+    return ceilings;
+  }
+
+ private:
+  static int capability() { return (*gpu())->compute_capability(); }
+  static std::string capability_name() {
+    return std::to_string(capability() / 10) + "." + std::to_string(capability() % 10);
+  }
+};
+
+}  // namespace
+
+const Backend& cuda_backend() {
+  static const CudaBackend backend;
+  return backend;
+}
+
+}  // namespace moegauge

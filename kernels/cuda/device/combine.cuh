@@ -1,0 +1,101 @@
+// Last kernel of a layer: y[m] = sum over the token's local pairs, in choice
+// order, fp32 sum of the bf16 weighted pair outputs, then bf16.
+#pragma once
+#include "kernels/device/numeric.h"
+#include "kernels/cuda/device/config.cuh"
+
+namespace moe {
+
+MOE_DEVICE void add_bf16x8(float (&sum)[8], const uint4& v) {
+  const u32 w[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+  for (int e = 0; e < 4; ++e) {
+    sum[2 * e] += bf16_low(w[e]);
+    sum[2 * e + 1] += bf16_high(w[e]);
+  }
+}
+MOE_DEVICE uint4 pack_bf16x8(const float (&s)[8]) {
+  return make_uint4(pack_bf16(s[0], s[1]), pack_bf16(s[2], s[3]), pack_bf16(s[4], s[5]), pack_bf16(s[6], s[7]));
+}
+
+// With many tokens a token's rows are far apart in memory: each is fetched whole by
+// the copy engine, one address translation instead of one for every warp.
+template <class C>
+MOE_DEVICE void combine_staged(const LayerArgs& args, int token, const int (&rows)[C::kTopK]) {
+  constexpr int kVectors = C::kHidden / 8;
+  __shared__ alignas(128) u8 staged[C::kTopK][C::kHidden * 2];
+  __shared__ alignas(8) u64 barrier;
+  const u32 bar = smem_address(&barrier);
+  if (threadIdx.x == 0) {
+    barrier_init(bar, 1);
+    barrier_init_fence();
+    int count = 0;
+#pragma unroll
+    for (int t = 0; t < C::kTopK; ++t) count += rows[t] >= 0;
+    barrier_arrive_expect(bar, count * C::kHidden * 2);
+#pragma unroll
+    for (int t = 0; t < C::kTopK; ++t)
+      if (rows[t] >= 0)
+        bulk_load(smem_address(staged[t]), args.pair_out + static_cast<i64>(rows[t]) * C::kHidden, C::kHidden * 2, bar);
+  }
+  __syncthreads();
+  barrier_wait(bar, 0);
+  for (int v = threadIdx.x; v < kVectors; v += kCombineThreads) {
+    float sum[8] = {};
+#pragma unroll
+    for (int t = 0; t < C::kTopK; ++t)
+      if (rows[t] >= 0) add_bf16x8(sum, reinterpret_cast<const uint4*>(staged[t])[v]);
+    reinterpret_cast<uint4*>(args.y + static_cast<i64>(token) * C::kHidden)[v] = pack_bf16x8(sum);
+  }
+}
+
+// A block a token; a thread holds up to four vectors of eight columns at once.
+template <class C>
+__global__ void __launch_bounds__(kCombineThreads) combine_kernel(const __grid_constant__ LayerArgs args) {
+  constexpr int kVectors = C::kHidden / 8, kEach = ceil_div(kVectors, kCombineThreads);
+  dependency_wait();
+  const int token = blockIdx.x;
+  int rows[C::kTopK];
+#pragma unroll
+  for (int t = 0; t < C::kTopK; ++t) rows[t] = __ldcg(&args.pair_row[token * C::kTopK + t]);
+  if constexpr (C::kTopK * C::kHidden * 2 <= 40960) {
+    if (args.chunk_tokens > 1) {
+      combine_staged<C>(args, token, rows);
+      return;
+    }
+  }
+  u16* y = args.y + static_cast<i64>(token) * C::kHidden;
+  // Many columns and few rows (expert parallelism): columns in flight together;
+  // otherwise the rows of one vector are.
+  constexpr int kAtOnce = kEach < 4 ? kEach : 4;
+  for (int v0 = threadIdx.x; v0 < kVectors; v0 += kCombineThreads * kAtOnce) {
+    float sum[kAtOnce][8] = {};
+    if constexpr (kAtOnce == 1) {
+      uint4 v[C::kTopK];
+#pragma unroll
+      for (int t = 0; t < C::kTopK; ++t)
+        v[t] = rows[t] < 0 ? make_uint4(0, 0, 0, 0)
+                           : __ldcs(reinterpret_cast<const uint4*>(args.pair_out + static_cast<i64>(rows[t]) * C::kHidden) + v0);
+#pragma unroll
+      for (int t = 0; t < C::kTopK; ++t) add_bf16x8(sum[0], v[t]);
+    }
+#pragma unroll
+    for (int t = 0; t < (kAtOnce == 1 ? 0 : C::kTopK); ++t) {
+      if (rows[t] < 0) continue;
+      const uint4* src = reinterpret_cast<const uint4*>(args.pair_out + static_cast<i64>(rows[t]) * C::kHidden);
+      uint4 v[kAtOnce];
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) {
+        const int at = v0 + i * kCombineThreads;
+        v[i] = at < kVectors ? __ldcs(src + at) : make_uint4(0, 0, 0, 0);
+      }
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) add_bf16x8(sum[i], v[i]);
+    }
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i)
+      if (v0 + i * kCombineThreads < kVectors) reinterpret_cast<uint4*>(y)[v0 + i * kCombineThreads] = pack_bf16x8(sum[i]);
+  }
+}
+
+}  // namespace moe

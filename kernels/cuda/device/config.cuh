@@ -1,0 +1,95 @@
+// What is fixed when a kernel is compiled: the layer's shape, its scheme and
+// the tile configuration; and the arguments that change from call to call.
+#pragma once
+#include "kernels/cuda/device/layer_args.h"
+#include "kernels/cuda/device/ptx.cuh"
+
+namespace moe {
+
+enum class Scheme { fp8_block, fp8_ptpc, bf16 };
+
+__host__ __device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
+__host__ __device__ constexpr int align_up(int a, int b) { return ceil_div(a, b) * b; }
+
+// kTokenTile: tokens in a tile, wgmma's N. Weights are wgmma's M: a tile has 256
+// weight rows, as two boxes of 128 (gate and up, or two halves of the down
+// projection); math warpgroup w takes rows 64w..64w+63 of each box.
+template <Scheme kScheme_, int kExperts_, int kHidden_, int kInter_, int kTopK_, bool kWeightOnInput_,
+          int kTokenTile_, int kStages_, bool kPromote_, bool kSplit_, bool kTokenRows_ = false, bool kPairs_ = false,
+          int kDealt_ = 1>
+struct LayerConfig {
+  static constexpr Scheme kScheme = kScheme_;
+  static constexpr int kExperts = kExperts_;  // local
+  static constexpr int kHidden = kHidden_;    // K
+  static constexpr int kInter = kInter_;      // N
+  static constexpr int kTopK = kTopK_;
+  static constexpr bool kWeightOnInput = kWeightOnInput_;
+  static constexpr int kTokenTile = kTokenTile_;
+  static constexpr int kStages = kStages_;
+  // True: tokens are wgmma's M side (many tokens an expert), see token_rows.cuh.
+  static constexpr bool kTokenRows = kTokenRows_;
+  // Clusters of two blocks that share what they both read, see schedule.cuh.
+  static constexpr bool kPairs = kPairs_;
+  // Units each block is dealt in turn before it draws more from the counter.
+  static constexpr int kDealt = kDealt_;
+  static constexpr int kTokenBox = kTokenRows ? 64 : kTokenTile;  // rows of the token tensor maps' boxes
+  static constexpr bool kBlockScales = kScheme == Scheme::fp8_block;
+  static constexpr bool kChannelScales = kScheme == Scheme::fp8_ptpc;
+  static constexpr bool kFp8 = kScheme != Scheme::bf16;
+  // fp32 sums every 128 of K instead of in the tensor core (FP8 only).
+  static constexpr bool kPromote = kPromote_;
+  // Whether a tile's K steps may be cut between blocks, see schedule.cuh.
+  static constexpr bool kSplit = kSplit_;
+  // With one choice per token the second epilogue writes y itself.
+  static constexpr bool kDirect = kTopK == 1;
+
+  static constexpr int kElementBytes = kFp8 ? 1 : 2;
+  static constexpr int kStep = 128 / kElementBytes;  // elements of K in a stage
+  static constexpr int kSteps1 = ceil_div(kHidden, kStep), kSteps2 = ceil_div(kInter, kStep);
+  static constexpr int kWeightTiles1 = ceil_div(kInter, 128), kWeightTiles2 = ceil_div(kHidden, 256);
+  static constexpr int kScaleRows1 = ceil_div(2 * kInter, 128), kScaleRows2 = ceil_div(kHidden, 128);
+  static constexpr int kScaleCols1 = ceil_div(kHidden, 128), kScaleCols2 = ceil_div(kInter, 128);
+
+  static constexpr int kWeightBytes = 256 * 128;
+  static constexpr int kTokenBytes = kTokenTile * 128;
+  static constexpr int kStageBytes = kWeightBytes + kTokenBytes;
+  // Per stage: four weight scales (box, warpgroup), then a scale for each token.
+  static constexpr int kScaleBytes = kBlockScales ? align_up(16 + kTokenTile * 4, 16) : 0;
+  // Epilogue: column factors, reciprocal scales, 8 warps' column maxima, staging.
+  static constexpr int kStageTokens = kTokenTile < 64 ? kTokenTile : 64;
+  static constexpr int kQuantPitch = 144;  // bytes a token in the FP8 staging, 16-aligned, conflict-free
+  static constexpr int kStagingBytes =
+      (kBlockScales || kTokenRows) && kTokenTile * kQuantPitch > 2 * kStageTokens * 128 ? kTokenTile * kQuantPitch
+                                                                                        : 2 * kStageTokens * 128;
+  // Arrivals after which the rows of a token tile may be read by phase 1.
+  static constexpr int kReadyCount = (kChannelScales ? 1 : kWeightTiles1) * (kTokenRows ? 2 : 1);
+  static constexpr int kColumnBytes = kTokenTile * 4;
+  static constexpr int kEpilogueBytes = kStagingBytes + 3 * kColumnBytes + (kBlockScales ? 8 * kColumnBytes : 0);
+  static constexpr int kTableBytes = align_up((kExperts + 1) * 12 + 16, 16);  // and two flags, two part counts
+
+  static constexpr int kEpilogueOffset = kStages * kStageBytes;
+  static constexpr int kScaleOffset = kEpilogueOffset + align_up(kEpilogueBytes, 16);
+  static constexpr int kTableOffset = kScaleOffset + kStages * kScaleBytes;
+  static constexpr int kBarrierOffset = kTableOffset + kTableBytes;
+  // Two segments in flight from the scheduling warp, 64 bytes each, behind the
+  // barriers of the stages, and their own barriers.
+  static constexpr int kQueueOffset = align_up(kBarrierOffset + kStages * 16, 64);
+  // Pairs: two words and their barriers, by which the first block tells the second
+  // which unit it drew.
+  static constexpr int kMailOffset = kQueueOffset + 2 * 64 + 2 * 16;
+  static constexpr int kSharedBytes = kMailOffset + 2 * 16 + 1024;  // 1024: to align the base
+
+  static_assert(!kTokenRows || (kTokenTile == 128 && !kSplit), "token rows: tiles of 128 tokens, not cut");
+  static_assert(!kTokenRows || !kBlockScales || kInter % 128 == 0, "token rows: a box of 128 weight rows has one scale");
+  static_assert(!kSplit || kTokenTile <= 64, "partial sums are for tiles of at most 64 tokens");
+  static_assert(!kPairs || (kTokenRows && kWeightTiles1 % 2 == 0 && kWeightTiles2 % 2 == 0),
+                "pairs need token rows and even numbers of weight tiles");
+  static_assert(kInter % 64 == 0, "N must be a multiple of 64: a warpgroup's rows share one scale block");
+  static_assert(kHidden % 16 == 0 && kHidden % 8 == 0, "K must be a multiple of 16 for 16-byte rows");
+  static_assert(kSharedBytes <= 232448, "stages and tile exceed the 232448 bytes of shared memory of a block");
+  static_assert(!kWeightOnInput || kTopK == 1, "router weight on input needs top_k = 1");
+  static_assert(!kPromote || kFp8, "promotion is for FP8");
+  static_assert(!kBlockScales || kPromote, "block scales need fp32 sums every 128 of K");
+};
+
+}  // namespace moe

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Writes wgmma.cuh: one wrapper for each tile width, since PTX names every register."""
+import sys
+
+WIDTHS = [8, 16, 24, 32, 48, 64, 80, 96, 128, 192]
+
+HEAD = """// Written by gen_wgmma.py; do not edit.
+// Warpgroup matrix multiply, D[64, N] += A[64, k] * B[N, k]^T, both operands in
+// shared memory, K-major, 128-byte swizzle. Lane l of warp w holds, for each
+// group j of 8 columns, D[16w + l/4 + 8i][8j + 2(l%4) + c] in d[4j + 2i + c].
+#pragma once
+#include "kernels/device/platform.h"
+
+namespace moe {
+
+// Descriptor of a K-major tile with 128-byte rows: in the low word the start address
+// in units of 16 bytes, which is all that moves; in the high word, the same for all,
+// the stride between groups of 8 rows (64 units) and swizzle mode 1 (128 bytes).
+MOE_DEVICE u32 wgmma_descriptor(u32 smem) { return ((smem & 0x3ffffu) >> 4) | (1u << 16); }
+constexpr u32 kWgmmaDescriptorHigh = 64u | (1u << 30);
+MOE_DEVICE void wgmma_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+MOE_DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+template <int kPending>
+MOE_DEVICE void wgmma_wait() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
+}
+// Keeps the compiler from moving accesses of d across the point.
+template <int kCount>
+MOE_DEVICE void wgmma_pin(float (&d)[kCount]) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) asm volatile("" : "+f"(d[i])::"memory");
+}
+
+template <int kN>
+struct Wgmma;
+"""
+
+def body(n, k, types, tail):
+    regs = n // 2
+    names = ", ".join("%%%d" % i for i in range(regs))
+    lines = [
+        '    asm volatile(',
+        '        "{\\n.reg .pred p;\\n.reg .b64 da, db;\\nsetp.ne.b32 p, %%%d, 0;\\n"' % (regs + 2),
+        '        "mov.b64 da, {%%%d, %%%d};\\nmov.b64 db, {%%%d, %%%d};\\n"' % (regs, regs + 3, regs + 1, regs + 3),
+        '        "wgmma.mma_async.sync.aligned.m64n%dk%d.f32.%s "' % (n, k, types),
+        '        "{%s}, "' % names,
+        '        "da, db, p, %s;\\n}\\n"' % tail,
+        '        : %s' % ", ".join('"+f"(d[%d])' % i for i in range(regs)),
+        '        : "r"(a), "r"(b), "r"(accumulate), "r"(kWgmmaDescriptorHigh));',
+    ]
+    return "\n".join(lines)
+
+def main():
+    out = [HEAD]
+    for n in WIDTHS:
+        out.append("template <>\nstruct Wgmma<%d> {" % n)
+        out.append("  static MOE_DEVICE void e4m3(float (&d)[%d], u32 a, u32 b, int accumulate) {" % (n // 2))
+        out.append(body(n, 32, "e4m3.e4m3", "1, 1"))
+        out.append("  }")
+        out.append("  static MOE_DEVICE void bf16(float (&d)[%d], u32 a, u32 b, int accumulate) {" % (n // 2))
+        out.append(body(n, 16, "bf16.bf16", "1, 1, 0, 0"))
+        out.append("  }\n};\n")
+    out.append("}  // namespace moe\n")
+    sys.stdout.write("\n".join(out))
+
+main()

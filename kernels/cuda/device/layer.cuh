@@ -1,0 +1,269 @@
+// The layer kernel: gate/up projection, activation, requantisation and down
+// projection of all experts in one persistent launch.
+#pragma once
+#include "kernels/device/align.h"
+#include "kernels/cuda/device/epilogue.cuh"
+
+namespace moe {
+
+// Scale of each accumulator element outside the main loop: a factor for the
+// column (token) and, for per-channel weights, one for the row.
+template <class C>
+MOE_DEVICE void scale_columns(Tile<C>& v, const float* factor, const float (&row_scale)[2], int lane) {
+#pragma unroll
+  for (int j = 0; j < C::kTokenTile / 8; ++j) {
+    const float2 f = *reinterpret_cast<const float2*>(factor + 8 * j + 2 * (lane % 4));
+    v[4 * j] *= f.x * row_scale[0];
+    v[4 * j + 1] *= f.y * row_scale[0];
+    v[4 * j + 2] *= f.x * row_scale[1];
+    v[4 * j + 3] *= f.y * row_scale[1];
+  }
+}
+
+// What the epilogue needs and the main loop's time hides: loaded before it.
+template <class C>
+struct Prefetched {
+  float column = 1.0f;           // of token `thread`
+  int token = 0;                 // its row of y
+  float channel[2][2] = {{1.0f, 1.0f}, {1.0f, 1.0f}};  // per box, rows l/4 and l/4 + 8
+};
+
+template <class C>
+MOE_DEVICE void prefetch(const LayerArgs& args, const Segment& s, const Place& at, Prefetched<C>& p) {
+  p.column = 1.0f;
+  if (at.thread < s.rows) {
+    const int row = s.row + at.thread;
+    if ((s.phase == 0) == C::kWeightOnInput) p.column = __ldcg(&args.row_weight[row]);
+    if (C::kChannelScales && s.phase == 0) p.column *= __ldcg(&args.x_scale[row]);
+    if (C::kDirect && s.phase == 1) p.token = __ldcg(&args.row_token[row]);
+  }
+  if constexpr (C::kChannelScales) {
+#pragma unroll
+    for (int box = 0; box < 2; ++box) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const int in_block = at.group * 64 + at.warp * 16 + at.lane / 4 + 8 * i;
+        if (s.phase == 0) {
+          const int n = min(s.weight_tile * 128 + in_block, C::kInter - 1);
+          p.channel[box][i] = args.w13_scale[static_cast<i64>(s.expert) * 2 * C::kInter + box * C::kInter + n];
+        } else {
+          const int k = min(s.weight_tile * 256 + box * 128 + in_block, C::kHidden - 1);
+          p.channel[box][i] = args.w2_scale[static_cast<i64>(s.expert) * C::kHidden + k];
+        }
+      }
+    }
+  }
+}
+
+// A tile whose K steps were cut: leaves this block's part in memory; true for the
+// block that arrives last, whose registers then hold the sum of all parts in order.
+template <class C>
+MOE_DEVICE bool join_parts(const LayerArgs& args, const Segment& s, Tile<C>& sum0, Tile<C>& sum1, const Place& at,
+                           int* shared_flag) {
+  constexpr int kVectors = C::kTokenTile / 8;
+  float4* parts = reinterpret_cast<float4*>(args.partial) +
+                  static_cast<i64>(s.phase * kMaxSplitUnits + s.tile * s.parts) * (2 * kVectors * kMathThreads) + at.thread;
+  auto slot = [&](int part) { return parts + static_cast<i64>(part) * (2 * kVectors * kMathThreads); };
+  float4* mine = slot(s.part);
+#pragma unroll
+  for (int j = 0; j < kVectors; ++j) {
+    __stcg(mine + j * kMathThreads, make_float4(sum0[4 * j], sum0[4 * j + 1], sum0[4 * j + 2], sum0[4 * j + 3]));
+    __stcg(mine + (kVectors + j) * kMathThreads,
+           make_float4(sum1[4 * j], sum1[4 * j + 1], sum1[4 * j + 2], sum1[4 * j + 3]));
+  }
+  sync_math();
+  if (at.thread == 0) {
+    u32* arrived = args.counters + 3 * args.tile_capacity + s.phase * kMaxSplitUnits;
+    *shared_flag = fetch_add_acq_rel(&arrived[s.tile], 1) == static_cast<u32>(s.parts - 1);
+  }
+  sync_math();
+  if (!*shared_flag) return false;
+#pragma unroll
+  for (int i = 0; i < C::kTokenTile / 2; ++i) sum0[i] = sum1[i] = 0.0f;
+  auto add = [&](Tile<C>& sum, const float4& v, int j) {
+    sum[4 * j] += v.x, sum[4 * j + 1] += v.y, sum[4 * j + 2] += v.z, sum[4 * j + 3] += v.w;
+  };
+  constexpr int kAtOnce = C::kTokenTile <= 8 ? 8 : C::kTokenTile <= 16 ? 4 : C::kTokenTile <= 32 ? 2 : 1;
+#pragma unroll 1
+  for (int part = 0; part < s.parts; part += kAtOnce) {
+    float4 v[kAtOnce][2 * kVectors];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      if (part + i >= s.parts) break;
+#pragma unroll
+      for (int j = 0; j < 2 * kVectors; ++j) v[i][j] = __ldcg(slot(part + i) + j * kMathThreads);
+    }
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      if (part + i >= s.parts) break;
+#pragma unroll
+      for (int j = 0; j < kVectors; ++j) add(sum0, v[i][j], j), add(sum1, v[i][kVectors + j], j);
+    }
+  }
+  return true;
+}
+
+template <class C>
+MOE_DEVICE void finish_tile(const LayerArgs& args, const Segment& s, Tile<C>& sum0, Tile<C>& sum1,
+                            const Scratch<C>& scratch, const Place& at, const Prefetched<C>& p, int* shared_flag) {
+  constexpr bool kGateUpScaled = C::kChannelScales || C::kWeightOnInput;
+  constexpr bool kDownScaled = C::kChannelScales || !C::kWeightOnInput;
+  if ((s.phase == 0 && kGateUpScaled) || (s.phase == 1 && (kDownScaled || C::kDirect))) {
+    sync_math();  // the last tile's readers of these columns are done
+    if (at.thread < C::kTokenTile) {
+      float factor = p.column;
+      if (C::kChannelScales && s.phase == 1 && at.thread < s.rows) factor *= __ldcg(&args.h_scale[s.row + at.thread]);
+      scratch.column_factor[at.thread] = factor;
+      scratch.column_token[at.thread] = p.token;
+    }
+    sync_math();
+    scale_columns<C>(sum0, scratch.column_factor, p.channel[0], at.lane);
+    scale_columns<C>(sum1, scratch.column_factor, p.channel[1], at.lane);
+  }
+  if (s.phase == 0) {
+    if constexpr (C::kBlockScales) finish_gate_up_block<C>(args, s, sum0, sum1, scratch, at);
+    else finish_gate_up_wide<C>(args, s, sum0, sum1, scratch, at, shared_flag);
+  } else {
+    finish_down<C>(args, s, sum0, 0, scratch, at);
+    finish_down<C>(args, s, sum1, 1, scratch, at);
+  }
+}
+
+template <class C>
+MOE_DEVICE void math_loop(const LayerArgs& args, u8* shared, int* shared_flag) {
+  const int thread = threadIdx.x - kProducerThreads;
+  const Place at{thread, thread / 128, (thread / 32) % 4, thread % 32};
+  Ring<C> ring(smem_address(shared));
+  SegmentQueue<C> queue(shared);
+  Scratch<C> scratch(shared + C::kEpilogueOffset);
+  Prefetched<C> ahead;
+  Tile<C> sum0, sum1;
+  while (true) {
+    barrier_wait(queue.full(), queue.parity);
+    const Segment& s = queue.segment();  // stays in shared memory until released
+    if (s.phase < 0) break;
+    prefetch<C>(args, s, at, ahead);
+    if (at.thread == 0) MOE_STAMP(args, s.phase == 0 ? 4 : 8);
+    const int steps = s.last_step - s.step;
+    if constexpr (C::kPromote) multiply_promoted<C>(ring, steps, sum0, sum1, at.group, at.lane);
+    else multiply_plain<C>(ring, steps, sum0, sum1, at.group, at.lane);
+    if (at.thread == 0) MOE_STAMP(args, s.phase == 0 ? 5 : 9);
+    bool whole = true;
+    if constexpr (C::kSplit)
+      if (s.parts > 1) whole = join_parts<C>(args, s, sum0, sum1, at, shared_flag);
+    if (at.thread == 0) MOE_STAMP(args, s.phase == 0 ? 6 : 10);
+    if (whole) finish_tile<C>(args, s, sum0, sum1, scratch, at, ahead, shared_flag);
+    if (at.thread == 0) MOE_STAMP(args, s.phase == 0 ? 7 : 11);
+    barrier_arrive(queue.empty());
+    queue.advance();
+  }
+}
+
+template <class C>
+MOE_DEVICE void math_loop_rows(const LayerArgs& args, u8* shared, int* group_flags) {
+  const int thread = threadIdx.x - kProducerThreads;
+  const Place at{thread, thread / 128, (thread / 32) % 4, thread % 32};
+  Ring<C> ring(smem_address(shared));
+  SegmentQueue<C> queue(shared);
+  RowPrefetch ahead;
+  RowTile sum0, sum1;
+  while (true) {
+    barrier_wait(queue.full(), queue.parity);
+    const Segment& s = queue.segment();
+    if (s.phase < 0) break;
+    prefetch_rows<C>(args, s, at, ahead);
+    const int steps = s.last_step;
+    const bool busy = at.group * 64 < s.rows;
+    if constexpr (C::kPromote) multiply_rows_promoted<C>(ring, steps, sum0, sum1, at, busy);
+    else multiply_rows_plain<C>(ring, steps, sum0, sum1, at, busy);
+    finish_rows<C>(args, s, sum0, sum1, shared + C::kEpilogueOffset, at, ahead, group_flags);
+    barrier_arrive(queue.empty());
+    queue.advance();
+  }
+}
+
+// First row and first token tile of every expert, in shared memory.
+template <class C>
+MOE_DEVICE void make_routing(const LayerArgs& args, int* first_row, int* first_tile, int* first_odd, int* parts, int* counts) {
+  const int thread = threadIdx.x;
+  if (args.self_count) {
+    for (int e = thread; e < C::kExperts; e += kLayerThreads) counts[e] = 0;
+    __syncthreads();
+    count_pairs(args.topk_ids, args.expert_map, 0, args.tokens * C::kTopK, 0, counts, nullptr, thread, kLayerThreads);
+  } else {
+    dependency_wait();
+    for (int e = thread; e < C::kExperts; e += kLayerThreads) counts[e] = __ldcg(&args.expert_rows[e]);
+  }
+  __syncthreads();
+  if (thread < 32) {
+    scan_experts(counts, C::kExperts, C::kTokenTile, first_row, first_tile, first_odd, thread);
+    __syncwarp();
+    if constexpr (C::kSplit) {
+      const int phase = thread / 8 % 2;
+      const int tiles = first_tile[C::kExperts] * (phase == 0 ? C::kWeightTiles1 : C::kWeightTiles2);
+      parts[phase] = choose_parts(tiles, phase == 0 ? C::kSteps1 : C::kSteps2, gridDim.x, C::kTokenTile > 16, thread);
+    }
+  }
+  __syncthreads();
+}
+
+template <class C>
+__global__ void __launch_bounds__(kLayerThreads, 1) layer_kernel(const __grid_constant__ LayerArgs args) {
+  extern __shared__ u8 shared_raw[];
+  const u32 raw = smem_address(shared_raw);
+  u8* shared = shared_raw + ((1024 - (raw & 1023)) & 1023);
+  const u32 base = smem_address(shared);
+  int* first_row = reinterpret_cast<int*>(shared + C::kTableOffset);
+  int* first_tile = first_row + C::kExperts + 1;
+  int* first_odd = first_tile + C::kExperts + 1;
+  int* shared_flag = first_odd + C::kExperts + 1;  // two
+  int* parts = shared_flag + 2;                    // two
+  int* counts = reinterpret_cast<int*>(shared + C::kEpilogueOffset);  // only until the tables are made
+  const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
+  dependents_launch();
+
+  if (thread == 0) {
+    MOE_STAMP(args, 0);
+    tensor_prefetch(&args.w13);
+    tensor_prefetch(&args.w2);
+    tensor_prefetch(&args.x_rows_map);
+    tensor_prefetch(&args.h_rows_map);
+    for (int i = 0; i < C::kStages; ++i) {
+      barrier_init(base + C::kBarrierOffset + i * 16, Ring<C>::kFullCount);
+      barrier_init(base + C::kBarrierOffset + i * 16 + 8, Ring<C>::kEmptyCount);
+    }
+    for (int i = 0; i < 2; ++i) {
+      barrier_init(base + C::kMailOffset + i * 16 + 8, 1);
+      barrier_init(base + C::kQueueOffset + 128 + i * 16, 1);
+      barrier_init(base + C::kQueueOffset + 128 + i * 16 + 8, SegmentQueue<C>::kEmptyCount);
+    }
+    barrier_init_fence();
+  }
+  make_routing<C>(args, first_row, first_tile, first_odd, parts, counts);
+  if constexpr (C::kPairs) cluster_sync();  // both blocks' barriers are ready
+  const Routing routing{first_row, first_tile, first_odd, parts};
+
+  if (thread < kProducerThreads) {
+    registers_lower<56>();
+    // The weight warp starts at once; all else needs what prepare wrote.
+    if (warp == 0) {
+      if (lane == 0) weight_producer<C>(args, shared);
+    } else if (warp == 1) {
+      dependency_wait();
+      if (lane == 0) token_producer<C>(args, shared);
+    } else if (warp == 2 && C::kBlockScales) {
+      dependency_wait();
+      scale_producer<C>(args, shared, lane);
+    } else if (warp == 3) {
+      if (lane == 0) schedule_producer<C>(args, routing, shared);
+    }
+  } else {
+    registers_raise<224>();
+    dependency_wait();
+    if constexpr (C::kTokenRows) math_loop_rows<C>(args, shared, shared_flag);
+    else math_loop<C>(args, shared, shared_flag);
+  }
+  if constexpr (C::kPairs) cluster_sync();  // neither block leaves while the other may arrive here
+}
+
+}  // namespace moe

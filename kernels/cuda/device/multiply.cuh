@@ -1,0 +1,143 @@
+// The two math warpgroups' main loop: tiles of 128 weight rows (two blocks of 64)
+// by kTokenTile tokens each, from the ring into registers.
+#pragma once
+#include "kernels/cuda/device/producers.cuh"
+#include "kernels/cuda/device/wgmma.cuh"
+
+namespace moe {
+
+// Barriers: 1 for both math warpgroups, 2 and 3 for each of them.
+MOE_DEVICE void sync_math() { sync_threads(1, kMathThreads); }
+MOE_DEVICE void sync_group(int group) { sync_threads(2 + group, 128); }
+
+// A math thread's place. `thread` counts over both warpgroups.
+struct Place {
+  int thread, group, warp, lane;
+};
+
+template <class C>
+using Tile = float[C::kTokenTile / 2];  // one 64-row block, a thread's share
+
+MOE_DEVICE float shared_float(u32 address) {
+  float v;
+  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(v) : "r"(address));
+  return v;
+}
+MOE_DEVICE float2 shared_float2(u32 address) {
+  float2 v;
+  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(v.x), "=f"(v.y) : "r"(address));
+  return v;
+}
+
+// D = A B^T over the 128 bytes of K in a stage.
+template <class C>
+MOE_DEVICE void multiply_stage(Tile<C>& d, u32 weights, u32 tokens, int accumulate) {
+  const u32 a = wgmma_descriptor(weights), b = wgmma_descriptor(tokens);
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {  // 32 bytes of K an instruction
+    if constexpr (C::kFp8) Wgmma<C::kTokenTile>::e4m3(d, a + 2 * k, b + 2 * k, k > 0 ? 1 : accumulate);
+    else Wgmma<C::kTokenTile>::bf16(d, a + 2 * k, b + 2 * k, k > 0 ? 1 : accumulate);
+  }
+}
+
+// sum += part, times the weight block's scale and each token's where there are any.
+template <class C>
+MOE_DEVICE void promote(Tile<C>& sum, const Tile<C>& part, float weight_scale, u32 token_scales, int lane) {
+  if constexpr (C::kBlockScales) {
+#pragma unroll
+    for (int j = 0; j < C::kTokenTile / 8; ++j) {
+      const float2 t = shared_float2(token_scales + (8 * j + 2 * (lane % 4)) * 4);
+      const float s0 = t.x * weight_scale, s1 = t.y * weight_scale;
+      sum[4 * j] = fmaf(part[4 * j], s0, sum[4 * j]);
+      sum[4 * j + 1] = fmaf(part[4 * j + 1], s1, sum[4 * j + 1]);
+      sum[4 * j + 2] = fmaf(part[4 * j + 2], s0, sum[4 * j + 2]);
+      sum[4 * j + 3] = fmaf(part[4 * j + 3], s1, sum[4 * j + 3]);
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < C::kTokenTile / 2; ++i) sum[i] += part[i];
+  }
+}
+
+// Both blocks with fp32 sums outside the tensor core. Narrow tiles have registers
+// for both partial products, so the second runs while the first is added.
+template <class C>
+MOE_DEVICE void multiply_promoted(Ring<C>& ring, int steps, Tile<C>& sum0, Tile<C>& sum1, int group, int lane) {
+#pragma unroll
+  for (int i = 0; i < C::kTokenTile / 2; ++i) sum0[i] = sum1[i] = 0.0f;
+#pragma unroll 1
+  for (int step = 0; step < steps; ++step) {
+    barrier_wait(ring.full(), ring.parity);
+    const u32 a0 = ring.weights(0) + group * 8192, a1 = ring.weights(1) + group * 8192, b = ring.tokens();
+    const u32 scales = ring.scales(), token_scales = scales + 16, empty = ring.empty();
+    float w0 = 1.0f, w1 = 1.0f;
+    if constexpr (C::kBlockScales) w0 = shared_float(scales + group * 4), w1 = shared_float(scales + 8 + group * 4);
+    if constexpr (C::kTokenTile <= 96) {
+      Tile<C> part0, part1;
+      wgmma_pin(part0);
+      wgmma_pin(part1);
+      wgmma_begin();
+      multiply_stage<C>(part0, a0, b, 0);
+      wgmma_commit();
+      multiply_stage<C>(part1, a1, b, 0);
+      wgmma_commit();
+      wgmma_wait<1>();
+      wgmma_pin(part0);
+      promote<C>(sum0, part0, w0, token_scales, lane);
+      wgmma_wait<0>();
+      wgmma_pin(part1);
+      promote<C>(sum1, part1, w1, token_scales, lane);
+    } else {
+      Tile<C> part;
+      wgmma_pin(part);
+      wgmma_begin();
+      multiply_stage<C>(part, a0, b, 0);
+      wgmma_commit();
+      wgmma_wait<0>();
+      wgmma_pin(part);
+      promote<C>(sum0, part, w0, token_scales, lane);
+      wgmma_pin(part);
+      wgmma_begin();
+      multiply_stage<C>(part, a1, b, 0);
+      wgmma_commit();
+      wgmma_wait<0>();
+      wgmma_pin(part);
+      promote<C>(sum1, part, w1, token_scales, lane);
+    }
+    __syncwarp();  // every lane has read the stage's scales
+    if (lane == 0) Ring<C>::release(empty);
+    ring.advance();
+  }
+}
+
+// Both blocks summed in the tensor core; one stage's products stay in flight.
+template <class C>
+MOE_DEVICE void multiply_plain(Ring<C>& ring, int steps, Tile<C>& sum0, Tile<C>& sum1, int group,
+                               int lane) {
+  // Zeroed rather than first written by a product that ignores them: otherwise the
+  // registers count as in use from one tile to the next, epilogue included.
+#pragma unroll
+  for (int i = 0; i < C::kTokenTile / 2; ++i) sum0[i] = sum1[i] = 0.0f;
+  u32 previous = 0;
+#pragma unroll 1
+  for (int step = 0; step < steps; ++step) {
+    barrier_wait(ring.full(), ring.parity);
+    const u32 a0 = ring.weights(0) + group * 8192, a1 = ring.weights(1) + group * 8192, b = ring.tokens();
+    wgmma_pin(sum0);
+    wgmma_pin(sum1);
+    wgmma_begin();
+    multiply_stage<C>(sum0, a0, b, 1);
+    multiply_stage<C>(sum1, a1, b, 1);
+    wgmma_commit();
+    wgmma_wait<1>();
+    if (previous != 0 && lane == 0) Ring<C>::release(previous);
+    previous = ring.empty();
+    ring.advance();
+  }
+  wgmma_wait<0>();
+  wgmma_pin(sum0);
+  wgmma_pin(sum1);
+  if (lane == 0) Ring<C>::release(previous);
+}
+
+}  // namespace moe

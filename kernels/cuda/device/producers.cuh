@@ -1,0 +1,201 @@
+// The producer warps: weights, tokens and block scales flow through one ring of
+// shared-memory stages, each filled by its own warp. The weight warp depends on
+// nothing but free stages, so it runs ahead into the next tile, the next expert
+// and the next phase while the others wait for their data to be made.
+#pragma once
+#include "kernels/cuda/device/schedule.cuh"
+
+namespace moe {
+
+template <class C>
+struct Ring {
+  u32 base;      // shared memory address, 1024-byte aligned
+  int stage = 0;
+  u32 parity = 0;
+
+  MOE_DEVICE explicit Ring(u32 base_) : base(base_) {}
+  MOE_DEVICE u32 weights(int box) const { return base + stage * C::kStageBytes + box * (128 * 128); }
+  MOE_DEVICE u32 tokens() const { return base + stage * C::kStageBytes + C::kWeightBytes; }
+  MOE_DEVICE u32 scales() const { return base + C::kScaleOffset + stage * C::kScaleBytes; }
+  MOE_DEVICE u32 full() const { return base + C::kBarrierOffset + stage * 16; }
+  MOE_DEVICE u32 empty() const { return full() + 8; }
+  MOE_DEVICE void advance() {
+    if (++stage == C::kStages) stage = 0, parity ^= 1;
+  }
+  // Arrivals that fill a stage: weight copy, token copy and, for block scales, a warp.
+  static constexpr u32 kFullCount = 2 + (C::kBlockScales ? 32 : 0);
+  static constexpr u32 kEmptyCount = kMathThreads / 32 * (C::kPairs ? 2 : 1);  // one a math warp
+  // Called by one lane of each math warp; in a pair, the other block writes here too.
+  static MOE_DEVICE void release(u32 bar) {
+    barrier_arrive(bar);
+    if constexpr (C::kPairs) barrier_arrive_remote(bar, cluster_rank() ^ 1);
+  }
+};
+
+// Segments from the scheduling warp to all others; one with phase -1 ends the work.
+// Two slots: the one being multiplied and the one being loaded.
+template <class C>
+struct SegmentQueue {
+  u8* shared;
+  int slot = 0;
+  u32 parity = 0;
+  // Math threads keep a slot until their tile is done; producers copy it and let go.
+  static constexpr u32 kEmptyCount = kMathThreads + 2 + (C::kBlockScales ? 1 : 0);
+
+  MOE_DEVICE explicit SegmentQueue(u8* shared_) : shared(shared_) {}
+  MOE_DEVICE Segment& segment() const { return *reinterpret_cast<Segment*>(shared + C::kQueueOffset + slot * 64); }
+  MOE_DEVICE u32 full() const { return smem_address(shared) + C::kQueueOffset + 128 + slot * 16; }
+  MOE_DEVICE u32 empty() const { return full() + 8; }
+  MOE_DEVICE void advance() {
+    if (++slot == 2) slot = 0, parity ^= 1;
+  }
+  // For producers: the next segment, copied. `warp`: called by all 32 lanes.
+  MOE_DEVICE bool take(Segment& s, bool warp, int lane) {
+    barrier_wait(full(), parity);
+    s = segment();
+    if (warp) __syncwarp();
+    if (!warp || lane == 0) barrier_arrive(empty());
+    advance();
+    return s.phase >= 0;
+  }
+};
+
+template <class C>
+MOE_DEVICE void schedule_producer(const LayerArgs& args, Routing routing, u8* shared) {
+  SegmentQueue<C> queue(shared);
+  Schedule<C> schedule(routing);
+  int unit = C::kPairs ? blockIdx.x / 2 : blockIdx.x, turn = 1;
+  for (bool more = true; more; queue.advance(), ++turn) {
+    barrier_wait(queue.empty(), queue.parity ^ 1);
+    Segment& s = queue.segment();
+    more = schedule.locate(unit, s);
+    if (!more) s.phase = -1;
+    barrier_arrive(queue.full());
+    if (!more) break;
+    if constexpr (!C::kPairs) {
+      unit = next_unit<C>(args, schedule, unit, turn);
+    } else {
+      // The first block of the pair draws and sends. A word is not overwritten early:
+      // to finish the tile two back, the first needed copies made by the second.
+      const u32 word = smem_address(shared) + C::kMailOffset + queue.slot * 16, bar = word + 8;
+      if (cluster_rank() == 0) {
+        unit = next_unit<C>(args, schedule, unit, turn);
+        send_word(word, unit, bar, 1);
+      } else {
+        barrier_arrive_expect(bar, 4);
+        barrier_wait(bar, queue.parity);
+        unit = *reinterpret_cast<volatile int*>(shared + C::kMailOffset + queue.slot * 16);
+      }
+    }
+  }
+}
+
+template <class C>
+MOE_DEVICE void weight_producer(const LayerArgs& args, u8* shared) {
+  Ring<C> ring(smem_address(shared));
+  SegmentQueue<C> queue(shared);
+  Segment s;
+  // Read once: evict first, a fifth faster than the default policy. Read by several
+  // token tiles: the default, whose lines are still there for the others.
+  const u64 once = policy_evict_first(), again = policy_evict_normal();
+  MOE_STAMP(args, 1);
+  // Weights asked for at once queue in front of prepare's own reads; a few stages
+  // keep memory busy until it is done.
+  int early = args.early_stages;
+  while (queue.take(s, false, 0)) {
+    const TensorMap* map = s.phase == 0 ? &args.w13 : &args.w2;
+    const int row0 = s.phase == 0 ? s.expert * 2 * C::kInter + s.weight_tile * 128
+                                  : s.expert * C::kHidden + s.weight_tile * 256;
+    const int row1 = row0 + (s.phase == 0 ? C::kInter : 128);
+    const u64 policy = !C::kSplit && s.token_tiles > 1 ? again : once;
+    for (int step = s.step; step < s.last_step; ++step) {
+      if (early-- == 0) dependency_wait();
+      barrier_wait(ring.empty(), ring.parity ^ 1);
+      barrier_arrive_expect(ring.full(), C::kWeightBytes);
+      if (C::kPairs && s.share_weights) {
+        const u32 rank = cluster_rank();
+        tensor_load_multicast(ring.weights(rank), map, ring.full(), step * C::kStep, rank == 0 ? row0 : row1, 3, policy);
+      } else {
+        tensor_load(ring.weights(0), map, ring.full(), step * C::kStep, row0, policy);
+        tensor_load(ring.weights(1), map, ring.full(), step * C::kStep, row1, policy);
+      }
+      ring.advance();
+    }
+  }
+}
+
+// Rows of phase 1 exist once every gate/up tile of their token tile is finished
+// (per-token scales: once the row has been quantised).
+template <class C>
+MOE_DEVICE void wait_for_rows(const LayerArgs& args, const Segment& s) {
+  while (load_acquire(&args.counters[s.token_tile]) < C::kReadyCount) {
+  }
+}
+
+template <class C>
+MOE_DEVICE void token_producer(const LayerArgs& args, u8* shared) {
+  Ring<C> ring(smem_address(shared));
+  SegmentQueue<C> queue(shared);
+  Segment s;
+  const u64 policy = C::kTokenRows ? policy_evict_normal() : policy_evict_last();
+  MOE_STAMP(args, 2);
+  proxy_fence();  // x_rows was written by ordinary stores
+  while (queue.take(s, false, 0)) {
+    const TensorMap* map = s.phase == 0 ? &args.x_rows_map : &args.h_rows_map;
+    if (s.phase == 1) {
+      wait_for_rows<C>(args, s);
+      proxy_fence();
+      MOE_STAMP(args, 3);
+    }
+    for (int step = s.step; step < s.last_step; ++step) {
+      barrier_wait(ring.empty(), ring.parity ^ 1);
+      barrier_arrive_expect(ring.full(), C::kTokenBytes);
+      if constexpr (!C::kTokenRows) {
+        tensor_load(ring.tokens(), map, ring.full(), step * C::kStep, s.row, policy);
+      } else if (C::kPairs && !s.share_weights) {
+        const u32 rank = cluster_rank();
+        tensor_load_multicast(ring.tokens() + rank * 8192, map, ring.full(), step * C::kStep, s.row + rank * 64, 3, policy);
+      } else {
+        tensor_load(ring.tokens(), map, ring.full(), step * C::kStep, s.row, policy);
+        tensor_load(ring.tokens() + 8192, map, ring.full(), step * C::kStep, s.row + 64, policy);
+      }
+      ring.advance();
+    }
+  }
+}
+
+// Block of weight scales for 64-row block `group` (0..3 = box * 2 + warpgroup).
+template <class C>
+MOE_DEVICE const float* weight_scale_row(const LayerArgs& args, const Segment& s, int group) {
+  const int box = group / 2, half = (group % 2) * 64;
+  if (s.phase == 0) {
+    const int row = (s.weight_tile * 128 + half + box * C::kInter) / 128;
+    return args.w13_scale + (static_cast<i64>(s.expert) * C::kScaleRows1 + min(row, C::kScaleRows1 - 1)) * C::kScaleCols1;
+  }
+  const int row = (s.weight_tile * 256 + box * 128 + half) / 128;
+  return args.w2_scale + (static_cast<i64>(s.expert) * C::kScaleRows2 + min(row, C::kScaleRows2 - 1)) * C::kScaleCols2;
+}
+
+template <class C>
+MOE_DEVICE void scale_producer(const LayerArgs& args, u8* shared, int lane) {
+  Ring<C> ring(smem_address(shared));
+  SegmentQueue<C> queue(shared);
+  Segment s;
+  while (queue.take(s, true, lane)) {
+    if (s.phase == 1) wait_for_rows<C>(args, s);
+    const float* weight = weight_scale_row<C>(args, s, lane & 3);
+    const float* token = (s.phase == 0 ? args.x_scale : args.h_scale) + s.row;
+    for (int step = s.step; step < s.last_step; ++step) {
+      barrier_wait(ring.empty(), ring.parity ^ 1);
+      const u32 dst = ring.scales();
+      if (lane < 4) copy_async4(dst + lane * 4, weight + step);
+      const float* column = token + static_cast<i64>(step) * args.row_pitch;
+#pragma unroll
+      for (int t = lane; t < C::kTokenTile; t += 32) copy_async4(dst + 16 + t * 4, column + t);
+      copy_arrive(ring.full());
+      ring.advance();
+    }
+  }
+}
+
+}  // namespace moe

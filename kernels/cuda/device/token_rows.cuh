@@ -1,0 +1,341 @@
+// Many tokens an expert: tokens are wgmma's M side. Math warpgroup g takes token
+// rows 64g..64g+63 of a tile of 128 and all 256 weight rows (two boxes of 128 as
+// wgmma's N), from the same ring as the other operand order. A token's scale and a
+// row's maximum then live in one thread or one quad, and the epilogue needs no
+// barrier wider than a warp.
+#pragma once
+#include "kernels/device/rules.h"
+#include "kernels/cuda/device/multiply.cuh"
+
+namespace moe {
+
+// Lane l of warp w holds, for each i and 8 columns j, row 64g + 16w + l/4 + 8i and
+// columns 8j + 2(l%4) + {0, 1} in v[4j + 2i + {0, 1}].
+using RowTile = float[64];
+
+// What the epilogue needs, loaded before the main loop whose time hides it.
+struct RowPrefetch {
+  float factor[2] = {1.0f, 1.0f};  // of the thread's two rows
+  int token[2] = {0, 0};           // their rows of y
+  float channel = 1.0f;            // scale of weight row `thread` of the tile
+};
+
+template <class C>
+MOE_DEVICE void prefetch_rows(const LayerArgs& args, const Segment& s, const Place& at, RowPrefetch& p) {
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const int in_tile = at.group * 64 + at.warp * 16 + at.lane / 4 + 8 * i;
+    p.factor[i] = 1.0f;
+    p.token[i] = 0;
+    if (in_tile < s.rows) {
+      const int row = s.row + in_tile;
+      if ((s.phase == 0) == C::kWeightOnInput) p.factor[i] = __ldcg(&args.row_weight[row]);
+      if (C::kChannelScales && s.phase == 0) p.factor[i] *= __ldcg(&args.x_scale[row]);
+      if (C::kDirect && s.phase == 1) p.token[i] = __ldcg(&args.row_token[row]);
+    }
+  }
+  if constexpr (C::kChannelScales) {
+    const int box = at.thread / 128, in_box = at.thread % 128;
+    if (s.phase == 0) {
+      const int n = min(s.weight_tile * 128 + in_box, C::kInter - 1);
+      p.channel = args.w13_scale[static_cast<i64>(s.expert) * 2 * C::kInter + box * C::kInter + n];
+    } else {
+      const int k = min(s.weight_tile * 256 + at.thread, C::kHidden - 1);
+      p.channel = args.w2_scale[static_cast<i64>(s.expert) * C::kHidden + k];
+    }
+  }
+}
+
+template <class C>
+MOE_DEVICE void multiply_rows_stage(RowTile& d, u32 tokens, u32 weights, int accumulate) {
+  const u32 a = wgmma_descriptor(tokens), b = wgmma_descriptor(weights);
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    if constexpr (C::kFp8) Wgmma<128>::e4m3(d, a + 2 * k, b + 2 * k, k > 0 ? 1 : accumulate);
+    else Wgmma<128>::bf16(d, a + 2 * k, b + 2 * k, k > 0 ? 1 : accumulate);
+  }
+}
+
+template <class C>
+MOE_DEVICE void promote_rows(RowTile& sum, const RowTile& part, float s0, float s1) {
+#pragma unroll
+  for (int j = 0; j < 16; ++j) {
+    if constexpr (C::kBlockScales) {
+      sum[4 * j] = fmaf(part[4 * j], s0, sum[4 * j]);
+      sum[4 * j + 1] = fmaf(part[4 * j + 1], s0, sum[4 * j + 1]);
+      sum[4 * j + 2] = fmaf(part[4 * j + 2], s1, sum[4 * j + 2]);
+      sum[4 * j + 3] = fmaf(part[4 * j + 3], s1, sum[4 * j + 3]);
+    } else {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) sum[4 * j + e] += part[4 * j + e];
+    }
+  }
+}
+
+// `busy` is false for a warpgroup whose 64 rows are all past the tile's end.
+template <class C>
+MOE_DEVICE void multiply_rows_promoted(Ring<C>& ring, int steps, RowTile& sum0, RowTile& sum1, const Place& at, bool busy) {
+#pragma unroll
+  for (int i = 0; i < 64; ++i) sum0[i] = sum1[i] = 0.0f;
+  const u32 row_scale = 16 + (at.group * 64 + at.warp * 16 + at.lane / 4) * 4;
+#pragma unroll 1
+  for (int step = 0; step < steps; ++step) {
+    barrier_wait(ring.full(), ring.parity);
+    if (busy) {
+      const u32 a = ring.tokens() + at.group * 8192;
+      float s00 = 1.0f, s01 = 1.0f, s10 = 1.0f, s11 = 1.0f;
+      if constexpr (C::kBlockScales) {
+        const u32 scales = ring.scales();
+        const float t0 = shared_float(scales + row_scale), t1 = shared_float(scales + row_scale + 32);
+        const float w0 = shared_float(scales), w1 = shared_float(scales + 8);
+        s00 = t0 * w0, s01 = t1 * w0, s10 = t0 * w1, s11 = t1 * w1;
+      }
+      RowTile part;
+      wgmma_pin(part);
+      wgmma_begin();
+      multiply_rows_stage<C>(part, a, ring.weights(0), 0);
+      wgmma_commit();
+      wgmma_wait<0>();
+      wgmma_pin(part);
+      promote_rows<C>(sum0, part, s00, s01);
+      wgmma_pin(part);
+      wgmma_begin();
+      multiply_rows_stage<C>(part, a, ring.weights(1), 0);
+      wgmma_commit();
+      wgmma_wait<0>();
+      wgmma_pin(part);
+      __syncwarp();
+      if (at.lane == 0) Ring<C>::release(ring.empty());
+      promote_rows<C>(sum1, part, s10, s11);
+    } else if (at.lane == 0) {
+      Ring<C>::release(ring.empty());
+    }
+    ring.advance();
+  }
+}
+
+template <class C>
+MOE_DEVICE void multiply_rows_plain(Ring<C>& ring, int steps, RowTile& sum0, RowTile& sum1, const Place& at, bool busy) {
+#pragma unroll
+  for (int i = 0; i < 64; ++i) sum0[i] = sum1[i] = 0.0f;
+  u32 previous = 0;
+#pragma unroll 1
+  for (int step = 0; step < steps; ++step) {
+    barrier_wait(ring.full(), ring.parity);
+    if (busy) {
+      const u32 a = ring.tokens() + at.group * 8192;
+      wgmma_pin(sum0);
+      wgmma_pin(sum1);
+      wgmma_begin();
+      multiply_rows_stage<C>(sum0, a, ring.weights(0), 1);
+      multiply_rows_stage<C>(sum1, a, ring.weights(1), 1);
+      wgmma_commit();
+      wgmma_wait<1>();
+    }
+    if (previous != 0 && at.lane == 0) Ring<C>::release(previous);
+    previous = ring.empty();
+    ring.advance();
+  }
+  wgmma_wait<0>();
+  wgmma_pin(sum0);
+  wgmma_pin(sum1);
+  if (at.lane == 0) Ring<C>::release(previous);
+}
+
+// A warp's 16 rows of one box as bf16: dst is (row 0 of the warp, column 0 of the
+// box) when row_of is the identity; `limit` columns of the box are in the matrix.
+template <class C, class RowOf>
+MOE_DEVICE void store_rows_bf16(const RowTile& v, u8* staging, const Place& at, u16* dst, i64 pitch, int rows, int limit,
+                                RowOf row_of) {
+  const u32 address = smem_address(staging);
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {  // 64 columns, 128 bytes a row
+    __syncwarp();
+#pragma unroll
+    for (int j = 0; j < 8; j += 2) {
+      const float* p = &v[(half * 8 + j) * 4];
+      const int row = at.lane % 8 + ((at.lane / 8) & 1) * 8, chunk = j + at.lane / 16;
+      store_matrix(address + row * 128 + ((chunk ^ (row & 7)) << 4), pack_bf16(p[0], p[1]), pack_bf16(p[2], p[3]),
+                   pack_bf16(p[4], p[5]), pack_bf16(p[6], p[7]));
+    }
+    __syncwarp();
+    const int chunk = at.lane % 8;
+#pragma unroll
+    for (int r = at.lane / 8; r < 16; r += 4) {
+      const i64 row = row_of(r);
+      if (r < rows && half * 64 + chunk * 8 < limit)
+        *reinterpret_cast<uint4*>(dst + row * pitch + half * 64 + chunk * 8) =
+            *reinterpret_cast<const uint4*>(staging + r * 128 + ((chunk ^ (r & 7)) << 4));
+    }
+  }
+}
+
+// One more gate/up tile of this warpgroup's 64 rows is in memory.
+MOE_DEVICE void publish_group(u32* counter, const Place& at) {
+  sync_group(at.group);
+  if (at.thread % 128 == 0) add_release(counter, 1);  // releases what the barrier gathered
+}
+
+template <class C>
+MOE_DEVICE void scale_rows(RowTile& v, const float (&factor)[2], const float* channels, int lane) {
+#pragma unroll
+  for (int j = 0; j < 16; ++j) {
+    float2 c = make_float2(1.0f, 1.0f);
+    if constexpr (C::kChannelScales) c = *reinterpret_cast<const float2*>(channels + 8 * j + 2 * (lane % 4));
+    v[4 * j] *= factor[0] * c.x;
+    v[4 * j + 1] *= factor[0] * c.y;
+    v[4 * j + 2] *= factor[1] * c.x;
+    v[4 * j + 3] *= factor[1] * c.y;
+  }
+}
+
+// Block FP8: the 128 columns of a row are in a quad: maximum by two shuffles.
+template <class C>
+MOE_DEVICE void quantise_gate_up_rows(const LayerArgs& args, const Segment& s, RowTile& h, u8* staging, const Place& at) {
+  const int warp_row = at.group * 64 + at.warp * 16;
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    float amax = 0.0f;
+#pragma unroll
+    for (int j = 0; j < 16; ++j) amax = fmaxf(amax, fmaxf(finite_magnitude(h[4 * j + 2 * i]), finite_magnitude(h[4 * j + 2 * i + 1])));
+    amax = fmaxf(amax, __shfl_xor_sync(0xffffffffu, amax, 1));
+    amax = fmaxf(amax, __shfl_xor_sync(0xffffffffu, amax, 2));
+    const float scale = block_scale(amax), inverse = 1.0f / scale;
+    const int in_warp = at.lane / 4 + 8 * i;
+    if (at.lane % 4 == 0 && warp_row + in_warp < s.rows)
+      args.h_scale[static_cast<i64>(s.weight_tile) * args.row_pitch + s.row + warp_row + in_warp] = scale;
+#pragma unroll
+    for (int j = 0; j < 16; ++j)
+      *reinterpret_cast<u16*>(staging + in_warp * C::kQuantPitch + 8 * j + 2 * (at.lane % 4)) =
+          pack_e4m3(h[4 * j + 2 * i] * inverse, h[4 * j + 2 * i + 1] * inverse);
+  }
+  __syncwarp();
+  const int chunk = at.lane % 8, column = s.weight_tile * 128 + chunk * 16;
+#pragma unroll
+  for (int r = at.lane / 8; r < 16; r += 4)
+    if (warp_row + r < s.rows && column < C::kInter)
+      *reinterpret_cast<uint4*>(args.h_rows + static_cast<i64>(s.row + warp_row + r) * C::kInter + column) =
+          *reinterpret_cast<const uint4*>(staging + r * C::kQuantPitch + chunk * 16);
+  __syncwarp();
+}
+
+// Per-token FP8, once all N columns of the rows are in memory: a warp takes rows
+// first, first + stride, ..., two at a time so that one's loads hide the other's.
+template <class C>
+MOE_DEVICE void quantise_wide_rows(const LayerArgs& args, int first, int end, int stride, int lane) {
+  constexpr int kVectors = ceil_div(C::kInter, 256);
+  for (int row = first; row < end; row += 2 * stride) {
+    uint4 v[2][kVectors];
+#pragma unroll
+    for (int two = 0; two < 2; ++two) {
+      const int r = min(row + two * stride, end - 1);
+#pragma unroll
+      for (int i = 0; i < kVectors; ++i) {
+        const int n = (i * 32 + lane) * 8;
+        v[two][i] = n < C::kInter ? __ldcg(reinterpret_cast<const uint4*>(args.h_wide + static_cast<i64>(r) * C::kInter + n))
+                                  : make_uint4(0, 0, 0, 0);
+      }
+    }
+#pragma unroll
+    for (int two = 0; two < 2; ++two) {
+      const int r = row + two * stride;
+      if (r >= end) break;
+      float amax = 0.0f;
+#pragma unroll
+      for (int i = 0; i < kVectors; ++i) {
+        const u32 w[4] = {v[two][i].x, v[two][i].y, v[two][i].z, v[two][i].w};
+#pragma unroll
+        for (int e = 0; e < 4; ++e) amax = fmaxf(amax, fmaxf(finite_magnitude(bf16_low(w[e])), finite_magnitude(bf16_high(w[e]))));
+      }
+#pragma unroll
+      for (int d = 16; d > 0; d /= 2) amax = fmaxf(amax, __shfl_xor_sync(0xffffffffu, amax, d));
+      const float scale = token_scale(amax), reciprocal = __frcp_rn(scale);
+      if (lane == 0) args.h_scale[r] = scale;
+#pragma unroll
+      for (int i = 0; i < kVectors; ++i) {
+        const int n = (i * 32 + lane) * 8;
+        const u32 w[4] = {v[two][i].x, v[two][i].y, v[two][i].z, v[two][i].w};
+        u16 q[4];
+#pragma unroll
+        for (int e = 0; e < 4; ++e)
+          q[e] = pack_e4m3(divide_by_scale(bf16_low(w[e]), scale, reciprocal), divide_by_scale(bf16_high(w[e]), scale, reciprocal));
+        if (n < C::kInter)
+          *reinterpret_cast<uint2*>(args.h_rows + static_cast<i64>(r) * C::kInter + n) =
+              make_uint2(q[0] | (static_cast<u32>(q[1]) << 16), q[2] | (static_cast<u32>(q[3]) << 16));
+      }
+    }
+  }
+}
+
+template <class C>
+MOE_DEVICE void finish_gate_up_rows(const LayerArgs& args, const Segment& s, RowTile& gate, const RowTile& up, u8* staging,
+                                    const Place& at, int* group_flag) {
+#pragma unroll
+  for (int i = 0; i < 64; ++i) gate[i] = silu_and_mul(gate[i], up[i]);
+  const int warp_row = at.group * 64 + at.warp * 16;
+  if constexpr (C::kBlockScales) {
+    quantise_gate_up_rows<C>(args, s, gate, staging, at);
+  } else {
+    const int column = s.weight_tile * 128;
+    u16* dst = (C::kChannelScales ? args.h_wide : reinterpret_cast<u16*>(args.h_rows)) +
+               static_cast<i64>(s.row + warp_row) * C::kInter + column;
+    store_rows_bf16<C>(gate, staging, at, dst, C::kInter, s.rows - warp_row, C::kInter - column, [](int r) { return static_cast<i64>(r); });
+  }
+  if constexpr (C::kChannelScales) {
+    sync_group(at.group);
+    if (at.thread % 128 == 0) {
+      *group_flag = fetch_add_acq_rel(&args.counters[args.tile_capacity + 2 * s.token_tile + at.group], 1) == C::kWeightTiles1 - 1;
+    }
+    sync_group(at.group);
+    if (!*group_flag) return;
+    const int first = s.row + at.group * 64;
+    quantise_wide_rows<C>(args, first + at.warp, min(first + 64, s.row + s.rows), 4, at.lane);
+  }
+  publish_group(&args.counters[s.token_tile], at);
+}
+
+template <class C>
+MOE_DEVICE void finish_down_rows(const LayerArgs& args, const Segment& s, const RowTile& v, int box, u8* staging, const Place& at,
+                                 const RowPrefetch& p) {
+  const int warp_row = at.group * 64 + at.warp * 16, column = s.weight_tile * 256 + box * 128;
+  if constexpr (C::kDirect) {
+    store_rows_bf16<C>(v, staging, at, args.y + column, C::kHidden, s.rows - warp_row, C::kHidden - column, [&](int r) {
+      const int t0 = __shfl_sync(0xffffffffu, p.token[0], (r % 8) * 4), t1 = __shfl_sync(0xffffffffu, p.token[1], (r % 8) * 4);
+      return static_cast<i64>(r < 8 ? t0 : t1);
+    });
+  } else {
+    store_rows_bf16<C>(v, staging, at, args.pair_out + static_cast<i64>(s.row + warp_row) * C::kHidden + column, C::kHidden,
+                       s.rows - warp_row, C::kHidden - column, [](int r) { return static_cast<i64>(r); });
+  }
+}
+
+template <class C>
+MOE_DEVICE void finish_rows(const LayerArgs& args, const Segment& s, RowTile& sum0, RowTile& sum1, u8* epilogue, const Place& at,
+                            RowPrefetch& p, int* group_flag) {
+  u8* staging = epilogue + (at.group * 4 + at.warp) * 16 * C::kQuantPitch;
+  float* channels = reinterpret_cast<float*>(epilogue + C::kStagingBytes);
+  if constexpr (C::kChannelScales) {
+    sync_math();
+    channels[at.thread] = p.channel;
+    if (s.phase == 1) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const int in_tile = at.group * 64 + at.warp * 16 + at.lane / 4 + 8 * i;
+        if (in_tile < s.rows) p.factor[i] *= __ldcg(&args.h_scale[s.row + in_tile]);
+      }
+    }
+    sync_math();
+  }
+  if (C::kChannelScales || (s.phase == 0) == C::kWeightOnInput) {
+    scale_rows<C>(sum0, p.factor, channels, at.lane);
+    scale_rows<C>(sum1, p.factor, channels + 128, at.lane);
+  }
+  if (s.phase == 0) {
+    finish_gate_up_rows<C>(args, s, sum0, sum1, staging, at, group_flag + at.group);
+  } else {
+    finish_down_rows<C>(args, s, sum0, 0, staging, at, p);
+    finish_down_rows<C>(args, s, sum1, 1, staging, at, p);
+  }
+}
+
+}  // namespace moe

@@ -1,0 +1,93 @@
+// What can be proven of the kernels without a GPU: every configuration that the heuristic picks for
+// the layers people serve compiles for Hopper, without spills and without serialised matrix
+// instructions. The program itself asserts that host and device agree on sizes.
+#include "kernels/cuda/layer_program.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "kernels/cuda/ceilings.h"
+
+namespace moegauge::cuda {
+namespace {
+
+constexpr std::int64_t hopper_shared_bytes =
+    232448;  // CUDA C++ programming guide, compute capability 9.0
+
+struct Served {
+  const char* what;
+  const char* scheme;
+  Layer layer;
+};
+
+std::vector<std::int32_t> first_local(std::size_t experts, std::int32_t local) {
+  std::vector<std::int32_t> map(experts, -1);
+  for (std::int32_t e = 0; e < local; ++e) map[static_cast<std::size_t>(e)] = e;
+  return map;
+}
+
+std::vector<Served> layers() {
+  Layer qwen3 = {.experts = 128, .top_k = 8, .hidden_size = 2048, .intermediate_size = 768};
+  Layer ragged = {.experts = 8, .top_k = 2, .hidden_size = 336, .intermediate_size = 192};
+  Layer deepseek = {.experts = 256, .top_k = 8, .hidden_size = 7168, .intermediate_size = 2048};
+  deepseek.expert_map = first_local(256, 32);
+  Layer scout = {.experts = 16, .top_k = 1, .hidden_size = 5120, .intermediate_size = 2048};
+  scout.router_weight_on_input = true;
+  Layer mixtral = {.experts = 8, .top_k = 2, .hidden_size = 4096, .intermediate_size = 7168};
+  return {{"qwen3-30b-a3b", "fp8_block", qwen3},
+          {"deepseek-v3 ep8", "fp8_block", deepseek},
+          {"llama-4-scout tp4", "fp8_ptpc", scout},
+          {"mixtral-8x7b tp2", "bf16", mixtral},
+          {"ragged", "fp8_block", ragged}};
+}
+
+class LayerProgramTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto version = compiler_version(); !version) GTEST_SKIP() << version.error().sentence;
+  }
+};
+
+void expect_clean(const CompileRequest& request, const std::string& what) {
+  const auto cubin = compile(request);
+  ASSERT_TRUE(cubin.has_value()) << what << ": " << cubin.error().log;
+  const ResourceUse use = resources_in(cubin->log);
+  EXPECT_EQ(use.spill_stores_bytes + use.spill_loads_bytes, 0) << what << ": " << cubin->log;
+  EXPECT_FALSE(use.serialized_wgmma) << what << ": " << cubin->log;
+  EXPECT_GT(use.registers, 0) << what;
+}
+
+TEST_F(LayerProgramTest, EveryHeuristicConfigurationCompilesCleanly) {
+  for (const Served& served : layers()) {
+    const auto scheme = make_scheme(served.scheme);
+    const CudaScheme* cuda_scheme = find_scheme(*scheme, served.layer);
+    ASSERT_NE(cuda_scheme, nullptr) << served.what;
+    std::vector<TileConfig> seen;
+    for (const std::int64_t tokens : {1, 16, 64, 256, 1024, 8192}) {
+      const auto config = parse_config({}, served.layer, *cuda_scheme, tokens, hopper_shared_bytes);
+      ASSERT_TRUE(config.has_value()) << config.error().sentence;
+      if (std::ranges::find(seen, *config) != seen.end()) continue;
+      seen.push_back(*config);
+      expect_clean(program_request(served.layer, *cuda_scheme, *config),
+                   std::string(served.what) + " M=" + std::to_string(tokens));
+    }
+  }
+}
+
+TEST_F(LayerProgramTest, CeilingsCompileCleanly) { expect_clean(ceilings_request(), "ceilings"); }
+
+TEST_F(LayerProgramTest, AShapeThatTheKernelsDoNotHaveIsACompileErrorWithItsReason) {
+  Layer layer = layers()[0].layer;
+  layer.intermediate_size = 100;  // no multiple of 64
+  const auto scheme = make_scheme("fp8_block");
+  const CudaScheme* cuda_scheme = find_scheme(*scheme, layer);
+  const auto cubin =
+      compile(program_request(layer, *cuda_scheme, heuristic_config(layer, *cuda_scheme, 1)));
+  ASSERT_FALSE(cubin.has_value());
+  EXPECT_NE(cubin.error().log.find("N must be a multiple of 64"), std::string::npos)
+      << cubin.error().log;
+}
+
+}  // namespace
+}  // namespace moegauge::cuda

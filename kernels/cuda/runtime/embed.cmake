@@ -1,0 +1,20 @@
+# Writes a C++ file that holds device sources as string literals.
+# cmake -DROOT=<source root> -DFILES=<a,b,...> -DOUT=<file> -P embed.cmake
+string(REPLACE "," ";" FILES "${FILES}")
+set(body "#include \"kernels/cuda/runtime/embedded.h\"\n\n#include <array>\n\nnamespace moegauge::cuda {\n\n")
+string(APPEND body "std::span<const EmbeddedFile> embedded_files() {\n  static constexpr std::array files = {\n")
+foreach(file IN LISTS FILES)
+  file(READ "${ROOT}/${file}" text)
+  # Compilers limit one literal's length; adjacent literals are joined.
+  string(LENGTH "${text}" length)
+  string(APPEND body "      EmbeddedFile{\"${file}\",\n")
+  set(at 0)
+  while(at LESS length)
+    string(SUBSTRING "${text}" ${at} 8000 part)
+    string(APPEND body "R\"__device(${part})__device\"\n")
+    math(EXPR at "${at} + 8000")
+  endwhile()
+  string(APPEND body "      },\n")
+endforeach()
+string(APPEND body "  };\n  return files;\n}\n\n}  // namespace moegauge::cuda\n")
+file(WRITE "${OUT}" "${body}")

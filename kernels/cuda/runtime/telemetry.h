@@ -1,0 +1,37 @@
+// What the GPU says about itself while it is measured (NVML, opened at run time).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/runtime/shared_library.h"
+
+namespace moegauge::cuda {
+
+struct GpuState {
+  std::optional<double> sm_clock_mhz, memory_clock_mhz;
+  std::optional<double> power_watts;
+  std::optional<double> temperature_celsius;
+  // Names of the reasons why clocks are held down; empty where none or where it is only idle.
+  std::vector<std::string> throttle_reasons;
+};
+
+class Telemetry {
+ public:
+  // `pci_bus_id`: as cuDeviceGetPCIBusId gives it, so that CUDA's order of devices does not matter.
+  static Expected<Telemetry, Missing> open(const std::string& pci_bus_id);
+
+  GpuState state() const;
+  // Processes other than this one that compute on the GPU; nothing where NVML does not tell.
+  std::optional<std::vector<unsigned>> other_processes() const;
+
+ private:
+  explicit Telemetry(void* device) : device_(device) {}
+  void* device_ = nullptr;
+};
+
+// Names of the bits of nvmlDeviceGetCurrentClocksEventReasons that slow a kernel down.
+std::vector<std::string> throttle_reason_names(unsigned long long bits);
+
+}  // namespace moegauge::cuda

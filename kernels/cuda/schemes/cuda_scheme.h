@@ -1,0 +1,38 @@
+// This backend's side of a scheme: which device code serves it and how its scales lie. One file per
+// scheme family defines a CudaScheme and is named once in the list of kernels/cuda/CMakeLists.txt.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/cuda/tile.h"
+#include "reference/layer.h"
+#include "reference/numerics.h"
+#include "reference/schemes/scheme.h"
+
+namespace moegauge::cuda {
+
+struct CudaScheme {
+  // The enumerator of moe::Scheme (kernels/cuda/device/config.cuh) that is compiled for.
+  const char* enumerator;
+  int element_bytes;  // of weights and of activations in the GEMMs
+  // The first compute capability with the instructions: 90 for wgmma.
+  int least_capability;
+  bool (*serves)(const SchemeTraits& traits, const Layer& layer);
+  // Where the kernels round; `promoted`: fp32 sums every 128 of K instead of in the tensor core.
+  Numerics (*numerics)(const Layer& layer, bool promoted);
+  bool may_promote, must_promote;
+  // Bytes a token's scales take in the multiplication's ring, per stage.
+  bool block_scales;
+  // The activation function's output makes a round trip in bf16 before it is quantised, because its
+  // scale depends on a whole row.
+  bool wide_activations;
+  // By growing rows; the last serves every larger number. From docs/performance/cuda-h200.md.
+  std::span<const DefaultTile> defaults;
+};
+
+std::span<const CudaScheme* const> cuda_schemes();
+// The first family that serves the scheme; null where none does.
+const CudaScheme* find_scheme(const Scheme& scheme, const Layer& layer);
+
+}  // namespace moegauge::cuda

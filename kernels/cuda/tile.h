@@ -1,0 +1,24 @@
+// The CUDA backend's configuration as a typed aggregate.
+#pragma once
+
+namespace moegauge::cuda {
+
+struct TileConfig {
+  int token_tile = 0;    // BLOCK_SIZE_M: tokens of a tile
+  int stages = 0;        // num_stages: depth of the ring of K steps of 128 bytes
+  bool split_k = false;  // SPLIT_K 1: a tile's K steps may be cut between blocks
+  bool swap_ab = false;  // SWAP_AB 1: weights are the matrix instruction's 64-row side
+  int cluster = 1;       // CLUSTER_SIZE: blocks that share what they both read, 1 or 2
+  bool promote = false;  // PROMOTE 1: sums go over to fp32 registers every 128 of K (FP8)
+
+  friend bool operator==(const TileConfig&, const TileConfig&) = default;
+};
+
+// What a scheme's kernels use where no tuned file says otherwise, for at most `rows` rows an
+// expert.
+struct DefaultTile {
+  double rows;
+  TileConfig tile;
+};
+
+}  // namespace moegauge::cuda

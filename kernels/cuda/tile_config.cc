@@ -1,0 +1,160 @@
+#include "kernels/cuda/tile_config.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace moegauge::cuda {
+namespace {
+
+// Widths for which kernels/cuda/device/wgmma.cuh has an instruction and the kernels a tile.
+constexpr std::array<int, 10> token_tiles = {8, 16, 24, 32, 48, 64, 80, 96, 128, 192};
+constexpr int widest_split_tile = 64;  // partial sums are kept for tiles up to this
+
+struct Key {
+  std::string_view name;
+  std::int64_t (*get)(const TileConfig&);
+  void (*set)(TileConfig&, std::int64_t);
+  std::int64_t least, most;
+};
+
+constexpr std::array<Key, 7> keys = {{
+    {"BLOCK_SIZE_M", [](const TileConfig& c) { return std::int64_t{c.token_tile}; },
+     [](TileConfig& c, std::int64_t v) { c.token_tile = static_cast<int>(v); }, 8, 192},
+    {"num_stages", [](const TileConfig& c) { return std::int64_t{c.stages}; },
+     [](TileConfig& c, std::int64_t v) { c.stages = static_cast<int>(v); }, 2, 12},
+    {"SPLIT_K", [](const TileConfig& c) { return std::int64_t{c.split_k}; },
+     [](TileConfig& c, std::int64_t v) { c.split_k = v != 0; }, 0, 1},
+    {"SWAP_AB", [](const TileConfig& c) { return std::int64_t{c.swap_ab}; },
+     [](TileConfig& c, std::int64_t v) { c.swap_ab = v != 0; }, 0, 1},
+    {"CLUSTER_SIZE", [](const TileConfig& c) { return std::int64_t{c.cluster}; },
+     [](TileConfig& c, std::int64_t v) { c.cluster = static_cast<int>(v); }, 1, 2},
+    {"DEALT", [](const TileConfig& c) { return std::int64_t{c.dealt}; },
+     [](TileConfig& c, std::int64_t v) { c.dealt = static_cast<int>(v); }, 1, 1000},
+    {"PROMOTE", [](const TileConfig& c) { return std::int64_t{c.promote}; },
+     [](TileConfig& c, std::int64_t v) { c.promote = v != 0; }, 0, 1},
+}};
+
+std::string key_names() {
+  std::string names;
+  for (const Key& key : keys) names += (names.empty() ? "" : ", ") + std::string(key.name);
+  return names;
+}
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::int64_t align_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
+
+Refusal bad_value(std::string sentence) {
+  return {RefusalReason::config_value, std::move(sentence)};
+}
+
+// What the kernels' static assertions say, as sentences.
+std::optional<Refusal> contradiction(const TileConfig& c, const Layer& layer,
+                                     const CudaScheme& scheme) {
+  if (std::ranges::find(token_tiles, c.token_tile) == token_tiles.end()) {
+    return bad_value(
+        "BLOCK_SIZE_M is " + std::to_string(c.token_tile) +
+        "; the kernels have tiles of 8, 16, 24, 32, 48, 64, 80, 96, 128 and 192 tokens");
+  }
+  if (!c.swap_ab && (c.token_tile != 128 || c.split_k)) {
+    return bad_value(
+        "SWAP_AB 0 (tokens on the matrix instruction's 64-row side) needs BLOCK_SIZE_M "
+        "128 and SPLIT_K 0, not " +
+        std::to_string(c.token_tile) + " and " + std::to_string(c.split_k));
+  }
+  if (!c.swap_ab && scheme.block_scales && layer.intermediate_size % 128 != 0) {
+    return bad_value(
+        "SWAP_AB 0 with block scales needs an intermediate size that is a multiple of "
+        "128, not " +
+        std::to_string(layer.intermediate_size));
+  }
+  if (c.split_k && c.token_tile > widest_split_tile) {
+    return bad_value("SPLIT_K 1 keeps partial sums for at most " +
+                     std::to_string(widest_split_tile) + " tokens a tile; BLOCK_SIZE_M is " +
+                     std::to_string(c.token_tile));
+  }
+  const std::int64_t tiles1 = ceil_div(layer.intermediate_size, 128);
+  const std::int64_t tiles2 = ceil_div(layer.hidden_size, 256);
+  if (c.cluster == 2 && (c.swap_ab || tiles1 % 2 != 0 || tiles2 % 2 != 0)) {
+    return bad_value(
+        "CLUSTER_SIZE 2 needs SWAP_AB 0 and even numbers of weight tiles; this layer "
+        "has " +
+        std::to_string(tiles1) + " and " + std::to_string(tiles2));
+  }
+  if (c.promote && !scheme.may_promote) {
+    return bad_value("PROMOTE 1 is for FP8; this scheme's sums are fp32 as they are");
+  }
+  if (!c.promote && scheme.must_promote) {
+    return bad_value("PROMOTE 0 is impossible here: block scales change every 128 of K");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::int64_t shared_bytes(const Layer& layer, const CudaScheme& scheme, const TileConfig& c) {
+  const std::int64_t tile = c.token_tile;
+  const std::int64_t stage = 256 * 128 + tile * 128;
+  const std::int64_t scale = scheme.block_scales ? align_up(16 + tile * 4, 16) : 0;
+  const std::int64_t staged = std::min<std::int64_t>(tile, 64);
+  const std::int64_t plain = 2 * staged * 128, quantised = tile * 144;
+  const std::int64_t staging =
+      scheme.block_scales || !c.swap_ab ? std::max(plain, quantised) : plain;
+  const std::int64_t epilogue = staging + 3 * tile * 4 + (scheme.block_scales ? 8 * tile * 4 : 0);
+  const std::int64_t tables = align_up((layer.local_experts() + 1) * 12 + 16, 16);
+  const std::int64_t barriers =
+      c.stages * stage + align_up(epilogue, 16) + c.stages * scale + tables + c.stages * 16;
+  return align_up(barriers, 64) + 2 * 64 + 2 * 16 + 2 * 16 + 1024;
+}
+
+TileConfig heuristic_config(const Layer& layer, const CudaScheme& scheme, std::int64_t tokens) {
+  const double rows =
+      static_cast<double>(tokens * layer.top_k) / static_cast<double>(layer.experts);
+  TileConfig c = std::ranges::find_if(scheme.defaults, [rows](const DefaultTile& entry) {
+                   return rows <= entry.rows;
+                 })->tile;
+  if (!contradiction(c, layer, scheme)) return c;
+  // Shapes that clusters, or tokens on the 64-row side, do not serve.
+  c.cluster = 1;
+  if (!contradiction(c, layer, scheme)) return c;
+  c.token_tile = 96;
+  c.swap_ab = true;
+  return c;
+}
+
+Config to_config(const TileConfig& config) {
+  Config result;
+  for (const Key& key : keys) result.values[std::string(key.name)] = key.get(config);
+  return result;
+}
+
+Expected<TileConfig, Refusal> parse_config(const Config& config, const Layer& layer,
+                                           const CudaScheme& scheme, std::int64_t tokens,
+                                           std::int64_t shared_limit) {
+  TileConfig c = heuristic_config(layer, scheme, tokens);
+  for (const auto& [name, value] : config.values) {
+    const auto key = std::ranges::find(keys, std::string_view(name), &Key::name);
+    if (key == keys.end()) {
+      return Unexpected{
+          Refusal{RefusalReason::config_unknown_key,
+                  "the cuda backend has no config key " + name + "; it has " + key_names()}};
+    }
+    if (value < key->least || value > key->most) {
+      return Unexpected{bad_value(name + " is " + std::to_string(value) + "; it must lie in [" +
+                                  std::to_string(key->least) + ", " + std::to_string(key->most) +
+                                  "]")};
+    }
+    key->set(c, value);
+  }
+  if (auto refusal = contradiction(c, layer, scheme)) return Unexpected{*refusal};
+  const std::int64_t bytes = shared_bytes(layer, scheme, c);
+  if (bytes > shared_limit) {
+    return Unexpected{bad_value(std::to_string(c.stages) + " stages of " +
+                                std::to_string(c.token_tile) + " tokens need " +
+                                std::to_string(bytes) + " bytes of shared memory; a block has " +
+                                std::to_string(shared_limit))};
+  }
+  return c;
+}
+
+}  // namespace moegauge::cuda

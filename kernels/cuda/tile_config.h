@@ -1,0 +1,29 @@
+// Tile configurations: defaults, the keys of config files, and what the device can hold.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "kernels/backend.h"
+#include "kernels/cuda/schemes/cuda_scheme.h"
+#include "kernels/cuda/tile.h"
+
+namespace moegauge::cuda {
+
+// What is used where no tuned file says otherwise.
+TileConfig heuristic_config(const Layer& layer, const CudaScheme& scheme, std::int64_t tokens);
+
+Config to_config(const TileConfig& config);
+
+// Reads `config`; keys that it does not have come from heuristic_config. Refuses what the kernels
+// do not have or the shared memory of a block (`shared_limit` bytes) does not hold, with the
+// numbers.
+Expected<TileConfig, Refusal> parse_config(const Config& config, const Layer& layer,
+                                           const CudaScheme& scheme, std::int64_t tokens,
+                                           std::int64_t shared_limit);
+
+// Dynamic shared memory of the layer kernel: what LayerConfig::kSharedBytes is in
+// kernels/cuda/device/config.cuh. The compiled program asserts that the two agree.
+std::int64_t shared_bytes(const Layer& layer, const CudaScheme& scheme, const TileConfig& config);
+
+}  // namespace moegauge::cuda

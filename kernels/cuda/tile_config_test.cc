@@ -1,0 +1,57 @@
+#include "kernels/cuda/tile_config.h"
+
+#include <gtest/gtest.h>
+
+namespace moegauge::cuda {
+namespace {
+
+constexpr std::int64_t hopper_shared_bytes = 232448;
+
+class TileConfigTest : public testing::Test {
+ protected:
+  Expected<TileConfig, Refusal> parse(const Config& config, std::int64_t tokens = 16) const {
+    return parse_config(config, layer_, scheme_, tokens, hopper_shared_bytes);
+  }
+  std::string refusal(const Config& config) const {
+    const auto parsed = parse(config);
+    return parsed ? "served" : parsed.error().sentence;
+  }
+
+  Layer layer_ = {.experts = 128, .top_k = 8, .hidden_size = 2048, .intermediate_size = 768};
+  const CudaScheme& scheme_ = *find_scheme(*make_scheme("fp8_block"), layer_);
+};
+
+TEST_F(TileConfigTest, DefaultsAreReadBackAsTheyWereWritten) {
+  for (const std::int64_t tokens : {1, 4, 16, 64, 256, 1024, 8192}) {
+    const TileConfig config = heuristic_config(layer_, scheme_, tokens);
+    const auto parsed = parse(to_config(config), tokens);
+    ASSERT_TRUE(parsed.has_value()) << tokens << ": " << parsed.error().sentence;
+    EXPECT_EQ(*parsed, config);
+  }
+}
+
+TEST_F(TileConfigTest, NamesAnUnknownKeyAndTheOnesThereAre) {
+  EXPECT_EQ(refusal({{{"GROUP_SIZE_M", 8}}}),
+            "the cuda backend has no config key GROUP_SIZE_M; it has BLOCK_SIZE_M, num_stages, "
+            "SPLIT_K, SWAP_AB, CLUSTER_SIZE, DEALT, PROMOTE");
+}
+
+TEST_F(TileConfigTest, RefusesTooManyStagesWithTheNumbers) {
+  // 12 stages of 256 weight rows and 64 tokens of 128 bytes are 12 * 40960 = 491520 bytes at least.
+  const std::string sentence =
+      refusal({{{"BLOCK_SIZE_M", 64}, {"num_stages", 12}, {"SWAP_AB", 1}}});
+  EXPECT_NE(sentence.find("12 stages of 64 tokens need "), std::string::npos) << sentence;
+  EXPECT_NE(sentence.find("a block has 232448"), std::string::npos) << sentence;
+}
+
+TEST_F(TileConfigTest, RefusesWhatTheKernelsDoNotHave) {
+  EXPECT_NE(refusal({{{"BLOCK_SIZE_M", 40}, {"SWAP_AB", 1}}}).find("tiles of 8, 16, 24"),
+            std::string::npos);
+  EXPECT_NE(refusal({{{"BLOCK_SIZE_M", 64}, {"SWAP_AB", 0}}}).find("needs BLOCK_SIZE_M 128"),
+            std::string::npos);
+  EXPECT_NE(refusal({{{"PROMOTE", 0}}}).find("block scales change"), std::string::npos);
+  EXPECT_NE(refusal({{{"CLUSTER_SIZE", 3}}}).find("[1, 2]"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace moegauge::cuda

@@ -1,0 +1,74 @@
+// Grouping (token, choice) pairs by expert. Pair p is token p / top_k. A pair
+// counts when its id is not -1 and, under expert parallelism, its expert is local.
+// Rows of one expert are contiguous and in pair order, so the result does not
+// depend on timing.
+#pragma once
+#include "kernels/device/platform.h"
+
+namespace moe {
+
+MOE_DEVICE int shuffle_up(int value, int distance) {
+#if MOE_HIP
+  return __shfl_up(value, distance, 32);
+#else
+  return __shfl_up_sync(0xffffffffu, value, distance);
+#endif
+}
+MOE_DEVICE int shuffle_index(int value, int lane) {
+#if MOE_HIP
+  return __shfl(value, lane, 32);
+#else
+  return __shfl_sync(0xffffffffu, value, lane);
+#endif
+}
+
+// Local expert of a routed id, or -1 when the pair contributes nothing here.
+MOE_DEVICE int local_expert(int id, const int* expert_map) {
+  if (id < 0) return -1;
+  return expert_map == nullptr ? id : expert_map[id];
+}
+
+// Adds pairs [begin, end) to per-expert counts in shared memory; pairs before
+// `split` also count in `before` when it is given. Called by all threads.
+MOE_DEVICE void count_pairs(const int* ids, const int* expert_map, int begin, int end, int split, int* counts,
+                            int* before, int thread, int threads) {
+  for (int p = begin + thread; p < end; p += threads) {
+    const int e = local_expert(ids[p], expert_map);
+    if (e < 0) continue;
+    atomicAdd(&counts[e], 1);
+    if (before != nullptr && p < split) atomicAdd(&before[e], 1);
+  }
+}
+
+// Exclusive prefix sums by one group of 32 lanes: first row of every expert and,
+// for row tiles of `tile`, its first tile and the experts before it with an odd
+// number of tiles. Tables that are not null have experts + 1 entries.
+MOE_DEVICE void scan_experts(const int* counts, int experts, int tile, int* first_row, int* first_tile, int* first_odd,
+                             int lane) {
+  int rows = 0, tiles = 0, odds = 0;
+  for (int base = 0; base < experts; base += 32) {
+    const int e = base + lane;
+    const int count = e < experts ? counts[e] : 0;
+    const int own_tiles = (count + tile - 1) / tile;
+    int r = count, t = own_tiles, o = own_tiles & 1;
+    for (int d = 1; d < 32; d *= 2) {
+      const int r_left = shuffle_up(r, d), t_left = shuffle_up(t, d), o_left = shuffle_up(o, d);
+      if (lane >= d) r += r_left, t += t_left, o += o_left;
+    }
+    if (e < experts) {
+      first_row[e] = rows + r - count;
+      if (first_tile != nullptr) first_tile[e] = tiles + t - own_tiles;
+      if (first_odd != nullptr) first_odd[e] = odds + o - (own_tiles & 1);
+    }
+    rows += shuffle_index(r, 31);
+    tiles += shuffle_index(t, 31);
+    odds += shuffle_index(o, 31);
+  }
+  if (lane == 0) {
+    first_row[experts] = rows;
+    if (first_tile != nullptr) first_tile[experts] = tiles;
+    if (first_odd != nullptr) first_odd[experts] = odds;
+  }
+}
+
+}  // namespace moe
