@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -103,9 +104,22 @@ void preflight(const std::vector<CaseCoordinates>& cases, const fs::path& root) 
   }
 }
 
-// Journals hold what one suite and seed gave; resuming another's would mix results.
+// Changes with every build: a journal of other kernels must not be taken for this one's.
+std::string build_identity() {
+  std::error_code ignored;
+  const fs::path self = "/proc/self/exe";
+  const auto written = fs::last_write_time(self, ignored).time_since_epoch().count();
+  return std::to_string(fs::file_size(self, ignored)) + "." + std::to_string(written);
+}
+
+// Journals hold what one suite, seed and build gave; resuming another's would mix results.
 std::string journal_header(const Suite& suite, const RunOptions& o) {
-  return "moegauge.journal/1 suite " + suite.name + " seed " + std::to_string(o.seed);
+  std::size_t cases = 0;
+  for (const CaseCoordinates& c : suite.cases) {
+    cases = cases * 31 + std::hash<std::string>{}(case_id(c));
+  }
+  return "moegauge.journal/1 suite " + suite.name + " cases " + std::to_string(cases) + " seed " +
+         std::to_string(o.seed) + " build " + build_identity();
 }
 
 struct Journaled {

@@ -13,20 +13,15 @@
 namespace moegauge {
 namespace {
 
-// Collects the rows of one round in the order in which they ran; prints nothing.
-class RowReporter : public benchmark::BenchmarkReporter {
+// Rows are taken where they are measured: the order and number of a report's runs depend on
+// environment variables that Google Benchmark reads by itself.
+class SilentReporter : public benchmark::BenchmarkReporter {
  public:
   bool ReportContext(const Context&) override { return true; }
-  void ReportRuns(const std::vector<Run>& report) override {
-    for (const Run& run : report) {
-      seconds_per_call_.push_back(run.real_accumulated_time / static_cast<double>(run.iterations));
-    }
-  }
-  const std::vector<double>& seconds_per_call() const { return seconds_per_call_; }
-
- private:
-  std::vector<double> seconds_per_call_;
+  void ReportRuns(const std::vector<Run>&) override {}
 };
+
+constexpr double kNotRun = -1;
 
 // Runs the members in `order`, one row each. A failure ends the round: the rows after it are
 // skipped.
@@ -34,9 +29,12 @@ std::vector<double> run_round(std::span<const Member> members,
                               const std::vector<std::size_t>& order,
                               const std::function<void(std::size_t)>& before_row,
                               std::optional<Rounds::Failure>& failure) {
-  for (const std::size_t index : order) {
+  std::vector<double> seconds_per_call(order.size(), kNotRun);
+  for (std::size_t slot = 0; slot < order.size(); ++slot) {
+    const std::size_t index = order[slot];
     const Member& member = members[index];
-    const auto row = [&member, index, &before_row, &failure](benchmark::State& state) {
+    double& measured = seconds_per_call[slot];
+    const auto row = [&member, index, &measured, &before_row, &failure](benchmark::State& state) {
       if (failure) {
         state.SkipWithError("an earlier row of this round failed");
         return;
@@ -50,6 +48,7 @@ std::vector<double> run_round(std::span<const Member> members,
           return;
         }
         state.SetIterationTime(*seconds);
+        measured = *seconds / static_cast<double>(member.calls_per_row);
       }
     };
     benchmark::RegisterBenchmark(member.name.c_str(), row)
@@ -57,11 +56,19 @@ std::vector<double> run_round(std::span<const Member> members,
         ->Repetitions(1)
         ->UseManualTime();
   }
-  RowReporter reporter;
+  SilentReporter reporter;
   // The filter is given, since the default one can be set by an environment variable.
   benchmark::RunSpecifiedBenchmarks(&reporter, ".");
   benchmark::ClearRegisteredBenchmarks();
-  return reporter.seconds_per_call();
+  const auto missing = std::ranges::find(seconds_per_call, kNotRun);
+  if (!failure && missing != seconds_per_call.end()) {
+    failure = Rounds::Failure{
+        order[static_cast<std::size_t>(missing - seconds_per_call.begin())],
+        Fault{FaultKind::infrastructure,
+              "Google Benchmark ran only a part of the rows that were registered; is a BENCHMARK_* "
+              "environment variable set?"}};
+  }
+  return seconds_per_call;
 }
 
 bool is_stable(const std::vector<double>& samples, const StoppingRule& rule) {

@@ -84,7 +84,9 @@ Json metrics_to_json(const ErrorMetrics& metrics) {
     } else if (std::isinf(value)) {
       reason[name] = value < 0 ? minus_infinite_word
                                : std::string(infinite_word) +
-                                     ": the reference is zero where the output is not";
+                                     (metrics.non_finite > 0
+                                          ? ": outputs are not finite"
+                                          : ": the reference is zero where the output is not");
     }
   };
   put("relative_l2", metrics.relative_l2);
