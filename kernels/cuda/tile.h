@@ -9,6 +9,7 @@ struct TileConfig {
   bool split_k = false;  // SPLIT_K 1: a tile's K steps may be cut between blocks
   bool swap_ab = false;  // SWAP_AB 1: weights are the matrix instruction's 64-row side
   int cluster = 1;       // CLUSTER_SIZE: blocks that share what they both read, 1 or 2
+  int dealt = 1;         // DEALT: units a block is given in turn before it draws more by itself
   bool promote = false;  // PROMOTE 1: sums go over to fp32 registers every 128 of K (FP8)
 
   friend bool operator==(const TileConfig&, const TileConfig&) = default;
