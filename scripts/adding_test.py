@@ -8,8 +8,9 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# Reads the names that other people's checkpoints give to number formats, and so must know ours.
-TRANSLATES_NAMES = {"harness/suite/hf_config.cc"}
+# Read the names that other people's checkpoints give to number formats, and so must know ours; or
+# take the name of what they write as an option's value.
+TRANSLATES_NAMES = {"harness/suite/hf_config.cc", "harness/commands/convert.cc"}
 # Also element types, which options and files spell the same way.
 ELEMENT_TYPES = {"bf16", "fp16"}
 
@@ -81,7 +82,7 @@ class Adding(unittest.TestCase):
 
     def test_the_counting_finds_a_second_place(self):
         planted = dict(self.files, **{"harness/x.cc": 'if (name == "fp8_block") return cpu_backend();'})
-        self.assertEqual(places(planted, r'"fp8_block[_"]', r"(^|/)fp8_block\.cc$|hf_config"), ["harness/x.cc"])
+        self.assertEqual(places(planted, r'"fp8_block[_"]', r"(^|/)fp8_block\.cc$|hf_config|convert"), ["harness/x.cc"])
         self.assertEqual(places(planted, r"\bcpu_backend\b", r"^kernels/cpu/"), ["harness/x.cc"])
 
 

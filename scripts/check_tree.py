@@ -110,7 +110,7 @@ def known_names(root, files):
         if m and not is_test(name) and m[1] not in {"scheme", "schemes"}:
             names[m[1]] = re.compile(rf"(^|/){m[1]}(_\w+)?\.\w+$")
         m = re.match(r"kernels/(\w+)/", name)
-        if m and m[1] not in {"common", "include"}:
+        if m and m[1] not in {"common", "device", "include"}:  # shared by backends
             names[m[1]] = re.compile(rf"^kernels/{m[1]}/")
     table = root / "reference/schemes/schemes.cc"
     if table.is_file():
@@ -136,6 +136,8 @@ def check_names(name, lines, names):
 
 def check_prints(name, lines):
     if not name.startswith(("reference/", "kernels/")) or Path(name).suffix not in {".h", ".cc"} or is_test(name):
+        return
+    if "/bench/" in name:  # parts of a program
         return
     if any(re.match(r"int main\(", line) for line in lines):  # a program of its own
         return

@@ -122,6 +122,17 @@ std::string journal_header(const Suite& suite, const RunOptions& o) {
          std::to_string(o.seed) + " build " + build_identity();
 }
 
+// Before anything is measured: a result must not land on a folder or on the suite itself.
+void require_writable_place(const fs::path& out, const fs::path& suite_file) {
+  std::error_code ignored;
+  if (fs::is_directory(out, ignored)) {
+    throw InputError("--out " + out.string(), "it is a folder", "name a file in it");
+  }
+  if (fs::equivalent(out, suite_file, ignored)) {
+    throw InputError("--out " + out.string(), "it is the suite that is run", "name another file");
+  }
+}
+
 struct Journaled {
   std::optional<Journal> journal;
   std::vector<std::optional<CaseRecord>> records;  // parallel to the cases
@@ -217,6 +228,7 @@ int run(const RunOptions& o, const Environment& environment) {
   const fs::path out = !o.out.empty() ? fs::path(o.out)
                        : iterating    ? fs::path()
                                       : "results/latest.json";
+  require_writable_place(out, suite_file);
   Journaled journaled = open_journal(out, suite, o, cases);
   const ProgressStyle style = o.quiet                        ? ProgressStyle::quiet
                               : ::isatty(STDERR_FILENO) != 0 ? ProgressStyle::bar
