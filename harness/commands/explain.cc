@@ -57,8 +57,9 @@ std::string layer_line(const Problem& p) {
 // One phrase on the configs that the chosen backend would run with.
 std::string config_line(const Problem& problem, const Backend& backend, const fs::path& root) {
   if (backend.config_folder().empty()) return "default config only: it has no tuned files";
-  const fs::path file = fs::path(backend.config_folder()) /
-                        config_file_name(problem.layer, *problem.scheme, backend.device().tuned_name());
+  const fs::path file =
+      fs::path(backend.config_folder()) /
+      config_file_name(problem.layer, *problem.scheme, backend.device().tuned_name());
   std::error_code ignored;
   if (!fs::exists(root / file, ignored)) {
     return "default config only: there is no tuned file " + file.string();

@@ -136,6 +136,10 @@ Expected<PreparedCase, Unmeasured> prepare_case(const CaseCoordinates& c, const 
   }
   prepared.config = std::move(resolved->config);
   prepared.config_record = std::move(resolved->record);
+  // What was not asked for comes from the heuristic; the record names all of it.
+  Config whole = prepared.backend->default_config(prepared.problem);
+  for (const auto& [key, value] : prepared.config.values) whole.values[key] = value;
+  prepared.config_record.values = std::move(whole.values);
   prepared.extrapolated = resolved->extrapolated;
   return prepared;
 }

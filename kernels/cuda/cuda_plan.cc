@@ -117,8 +117,9 @@ class CudaPlan final : public Plan {
                            resident_->weights[at % resident_->weights.size()]);
   }
 
-  void launch(moe::LayerArgs args) const {
+  void launch(const moe::LayerArgs& given) const {
     if (tokens_ == 0) return;
+    moe::LayerArgs args = given;
     void* pointers[] = {&args};
     const auto m = static_cast<unsigned>(tokens_);
     const auto blocks = [&](unsigned each) { return (m + each - 1) / each; };

@@ -30,8 +30,8 @@ MOE_DEVICE int local_expert(int id, const int* expert_map) {
 
 // Adds pairs [begin, end) to per-expert counts in shared memory; pairs before
 // `split` also count in `before` when it is given. Called by all threads.
-MOE_DEVICE void count_pairs(const int* ids, const int* expert_map, int begin, int end, int split, int* counts,
-                            int* before, int thread, int threads) {
+MOE_DEVICE void count_pairs(const int* ids, const int* expert_map, int begin, int end, int split,
+                            int* counts, int* before, int thread, int threads) {
   for (int p = begin + thread; p < end; p += threads) {
     const int e = local_expert(ids[p], expert_map);
     if (e < 0) continue;
@@ -43,8 +43,8 @@ MOE_DEVICE void count_pairs(const int* ids, const int* expert_map, int begin, in
 // Exclusive prefix sums by one group of 32 lanes: first row of every expert and,
 // for row tiles of `tile`, its first tile and the experts before it with an odd
 // number of tiles. Tables that are not null have experts + 1 entries.
-MOE_DEVICE void scan_experts(const int* counts, int experts, int tile, int* first_row, int* first_tile, int* first_odd,
-                             int lane) {
+MOE_DEVICE void scan_experts(const int* counts, int experts, int tile, int* first_row,
+                             int* first_tile, int* first_odd, int lane) {
   int rows = 0, tiles = 0, odds = 0;
   for (int base = 0; base < experts; base += 32) {
     const int e = base + lane;

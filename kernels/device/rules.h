@@ -14,7 +14,9 @@ MOE_DEVICE float finite_magnitude(float v) {
 MOE_DEVICE float block_scale(float amax) { return fmaxf(amax, 1e-10f) / kE4m3Max; }
 
 // Per-token FP8: the scale itself is floored at 1/(448*512).
-MOE_DEVICE float token_scale(float amax) { return fmaxf(amax / kE4m3Max, 1.0f / (kE4m3Max * 512.0f)); }
+MOE_DEVICE float token_scale(float amax) {
+  return fmaxf(amax / kE4m3Max, 1.0f / (kE4m3Max * 512.0f));
+}
 
 // v / scale, correctly rounded, from the rounded reciprocal: one Newton step on the
 // quotient (Markstein). For finite v.

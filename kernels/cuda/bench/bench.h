@@ -11,13 +11,14 @@
 
 #include "kernels/cuda/device/config.cuh"
 
-#define CUDA_CHECK(call)                                                                      \
-  do {                                                                                        \
-    const cudaError_t status_ = (call);                                                       \
-    if (status_ != cudaSuccess) {                                                             \
-      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(status_)); \
-      std::exit(3);                                                                           \
-    }                                                                                         \
+#define CUDA_CHECK(call)                                                 \
+  do {                                                                   \
+    const cudaError_t status_ = (call);                                  \
+    if (status_ != cudaSuccess) {                                        \
+      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, \
+                   cudaGetErrorString(status_));                         \
+      std::exit(3);                                                      \
+    }                                                                    \
   } while (0)
 
 namespace bench {
@@ -40,12 +41,19 @@ struct Variant {
   bool split, promote, token_rows, pairs;
   int dealt, token_box;
   int shared_bytes;
-  void (*setup)();                                        // raises the shared memory limit
+  void (*setup)();  // raises the shared memory limit
   // upto: 1 prepare only, 2 and the layer kernel, 3 all, to place time by difference.
   void (*launch)(const moe::LayerArgs&, cudaStream_t, int blocks, int upto);
   std::string name() const {
-    return "t" + std::to_string(token_tile) + "s" + std::to_string(stages) + (pairs ? "-pairs" : token_rows ? "-rows" : split ? "-split" : "-turn") +
-           (dealt > 99 ? "-dealt" : dealt > 1 ? "-dealt" + std::to_string(dealt) : "") + (promote ? "" : "-reduced");
+    return "t" + std::to_string(token_tile) + "s" + std::to_string(stages) +
+           (pairs        ? "-pairs"
+            : token_rows ? "-rows"
+            : split      ? "-split"
+                         : "-turn") +
+           (dealt > 99  ? "-dealt"
+            : dealt > 1 ? "-dealt" + std::to_string(dealt)
+                        : "") +
+           (promote ? "" : "-reduced");
   }
 };
 

@@ -1,5 +1,5 @@
-// What host and device agree on: the arguments of a layer's kernels and how they are launched. Compiled
-// by both sides, so it has types and constants only.
+// What host and device agree on: the arguments of a layer's kernels and how they are launched.
+// Compiled by both sides, so it has types and constants only.
 #pragma once
 #include "kernels/device/platform.h"
 
@@ -28,13 +28,13 @@ constexpr int kMaxSplitUnits = 8 * 132;
 struct LayerArgs {
   TensorMap w13, w2, x_rows_map, h_rows_map;
   // The caller's tensors.
-  const u16* x;              // [M, K] bf16
-  const int* topk_ids;       // [M, top_k]
-  const float* topk_weights; // [M, top_k]
-  const int* expert_map;     // global to local or -1; null when all are local
-  const float* w13_scale;    // block: [E, 2N/128, K/128]; ptpc: [E, 2N]
-  const float* w2_scale;     // block: [E, K/128, N/128]; ptpc: [E, K]
-  u16* y;                    // [M, K] bf16
+  const u16* x;               // [M, K] bf16
+  const int* topk_ids;        // [M, top_k]
+  const float* topk_weights;  // [M, top_k]
+  const int* expert_map;      // global to local or -1; null when all are local
+  const float* w13_scale;     // block: [E, 2N/128, K/128]; ptpc: [E, 2N]
+  const float* w2_scale;      // block: [E, K/128, N/128]; ptpc: [E, K]
+  u16* y;                     // [M, K] bf16
   // Workspace. A row is a local pair, grouped by expert; row_pitch >= rows + tile.
   u8* x_rows;         // [row_pitch, K] quantised (or bf16) tokens
   float* x_scale;     // block: [K/128, row_pitch]; ptpc: [row_pitch]
@@ -55,9 +55,9 @@ struct LayerArgs {
   int tile_capacity;  // token tiles that fit in the counters
   int tokens;
   int row_pitch;
-  int chunk_tokens;   // tokens for each prepare block
-  int early_stages;   // stages of weights asked for before prepare's rows are known to be ready
-  int self_count;     // 1: pairs <= kSelfCountPairs
+  int chunk_tokens;  // tokens for each prepare block
+  int early_stages;  // stages of weights asked for before prepare's rows are known to be ready
+  int self_count;    // 1: pairs <= kSelfCountPairs
 };
 
 }  // namespace moe
