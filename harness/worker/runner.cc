@@ -152,15 +152,20 @@ class Runner {
 
   // True at the end of the point.
   bool take_reply(const Group& group, const std::string& line, std::size_t current) {
+    const auto not_ours = [&](const std::string& why) {
+      end_worker();
+      fail(current, Status::crashed, "the kernel wrote into the harness's own pipe: " + why,
+           Phase::check);
+      return true;
+    };
     Reply reply;
     try {
       reply = reply_from(line);
     } catch (const InputError& error) {
-      end_worker();
-      fail(current, Status::crashed,
-           std::string("the kernel wrote into the harness's own pipe: ") + error.what(),
-           Phase::check);
-      return true;
+      return not_ours(error.what());
+    }
+    if (reply.record && (!reply.index || *reply.index >= group.cases.size())) {
+      return not_ours("a record of no case of this layer");
     }
     if (reply.record) {
       accept_or_retry(group.cases.at(*reply.index), std::move(*reply.record), !reply.launched);
