@@ -15,6 +15,24 @@ struct TileConfig {
   friend bool operator==(const TileConfig&, const TileConfig&) = default;
 };
 
+// Few rows an expert: weights on the 64-row side, a tile's K steps cut between blocks.
+constexpr TileConfig split_tile(int tokens, int dealt, bool promote) {
+  return {.token_tile = tokens,
+          .stages = 4,
+          .split_k = true,
+          .swap_ab = true,
+          .dealt = dealt,
+          .promote = promote};
+}
+// More: the same side, tiles whole.
+constexpr TileConfig whole_tile(int tokens, bool promote) {
+  return {.token_tile = tokens, .stages = 4, .swap_ab = true, .promote = promote};
+}
+// Many: tokens on the 64-row side.
+constexpr TileConfig token_rows_tile(int cluster, bool promote) {
+  return {.token_tile = 128, .stages = 4, .cluster = cluster, .promote = promote};
+}
+
 // What a scheme's kernels use where no tuned file says otherwise, for at most `rows` rows an
 // expert.
 struct DefaultTile {
