@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,14 @@ namespace moegauge {
 namespace {
 
 namespace fs = std::filesystem;
+
+// Empty where `text` is a seed. The parser behind it would take -1 and 010 for other numbers.
+std::string wrong_seed(std::string& text) {
+  const bool digits =
+      !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+  if (digits && text.size() <= 19 && (text == "0" || text.front() != '0')) return "";
+  return "'" + text + "' is no seed; 0 to 9999999999999999999 in decimal digits is";
+}
 
 struct RunOptions {
   std::string suite;
@@ -66,7 +75,8 @@ void declare_options(CLI::App& app, RunOptions& o) {
   app.add_option("--budget", o.budget,
                  "Start nothing more after this time, e.g. 20m; in the suite's order");
   app.add_option("--timeout", o.timeout, "Time limit of one case [300s]");
-  app.add_option("--seed", o.seed, "Seed of all weights and inputs [0]");
+  app.add_option("--seed", o.seed, "Seed of all weights and inputs [0]")
+      ->check(CLI::Validator(&wrong_seed, "DIGITS"));
   app.add_flag("--quiet", o.quiet, "No progress");
   app.add_option("--dump", o.dump, "")->group("");
   app.add_option("--profile", o.profile, "")->group("");
@@ -109,17 +119,23 @@ std::string build_identity() {
   std::error_code ignored;
   const fs::path self = "/proc/self/exe";
   const auto written = fs::last_write_time(self, ignored).time_since_epoch().count();
-  return std::to_string(fs::file_size(self, ignored)) + "." + std::to_string(written);
+  const std::string text = std::to_string(fs::file_size(self, ignored)) + std::to_string(written);
+  return std::to_string(std::hash<std::string>{}(text) % 1'000'000);
 }
 
-// Journals hold what one suite, seed and build gave; resuming another's would mix results.
-std::string journal_header(const Suite& suite, const RunOptions& o) {
+// Journals hold what one suite, seed, build and machine gave; resuming another's would mix results.
+std::string journal_header(const Suite& suite, const RunOptions& o,
+                           std::span<const Backend* const> backends) {
+  std::string devices;
+  for (const Backend* backend : backends) {
+    if (backend->availability().present) devices += " " + device_key(backend->device());
+  }
   std::size_t cases = 0;
   for (const CaseCoordinates& c : suite.cases) {
     cases = cases * 31 + std::hash<std::string>{}(case_id(c));
   }
-  return "moegauge.journal/1 suite " + suite.name + " cases " + std::to_string(cases) + " seed " +
-         std::to_string(o.seed) + " build " + build_identity();
+  return "moegauge.journal/1 suite " + suite.name + " seed " + std::to_string(o.seed) + devices +
+         " cases " + std::to_string(cases % 1'000'000) + " build " + build_identity();
 }
 
 // Before anything is measured: a result must not land on a folder or on the suite itself.
@@ -139,14 +155,15 @@ struct Journaled {
 };
 
 Journaled open_journal(const fs::path& out, const Suite& suite, const RunOptions& o,
-                       const std::vector<CaseCoordinates>& cases) {
+                       const std::vector<CaseCoordinates>& cases,
+                       std::span<const Backend* const> backends) {
   Journaled journaled{std::nullopt, std::vector<std::optional<CaseRecord>>(cases.size())};
   if (out.empty()) return journaled;
   std::error_code ignored;
   if (out.has_parent_path()) fs::create_directories(out.parent_path(), ignored);
   std::vector<CaseRecord> done;
   journaled.journal =
-      Journal::open(out.string() + ".journal", journal_header(suite, o), o.resume, done);
+      Journal::open(out.string() + ".journal", journal_header(suite, o, backends), o.resume, done);
   std::map<std::string, std::size_t> at;
   for (std::size_t i = 0; i < cases.size(); ++i) at[case_id(cases[i])] = i;
   for (CaseRecord& record : done) {
@@ -229,7 +246,7 @@ int run(const RunOptions& o, const Environment& environment) {
                        : iterating    ? fs::path()
                                       : "results/latest.json";
   require_writable_place(out, suite_file);
-  Journaled journaled = open_journal(out, suite, o, cases);
+  Journaled journaled = open_journal(out, suite, o, cases, environment.backends);
   const ProgressStyle style = o.quiet                        ? ProgressStyle::quiet
                               : ::isatty(STDERR_FILENO) != 0 ? ProgressStyle::bar
                                                              : ProgressStyle::lines;
