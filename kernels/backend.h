@@ -96,10 +96,20 @@ struct Ceilings {
 enum class Cache : std::uint8_t { cold_weights, cold, hot };
 enum class Launch : std::uint8_t { eager, graph };
 
+// Consecutive calls: both slots and weight sets rotate, or stay for Cache::hot.
 struct RunRequest {
-  std::int64_t calls = 1;  // consecutive calls, call i on slot i % slots and weight set i % sets
+  std::int64_t calls = 1;
   Cache cache = Cache::cold_weights;
   Launch launch = Launch::eager;
+  std::int64_t first_set = 0;  // of call 0
+
+  std::size_t slot_of(std::int64_t call, std::size_t slots) const { return turns(call) % slots; }
+  std::size_t set_of(std::int64_t call, std::size_t sets) const {
+    return (static_cast<std::size_t>(first_set) + turns(call)) % sets;
+  }
+  std::size_t turns(std::int64_t call) const {
+    return cache == Cache::hot ? 0 : static_cast<std::size_t>(call);
+  }
 };
 
 // What was built for one (tokens, config).
@@ -116,7 +126,8 @@ class Plan {
   virtual int slots() const = 0;
   // Copies the inputs of one slot; inputs.tokens equals the plan's.
   virtual std::optional<Fault> set_inputs(int slot, const LayerInputs& inputs) = 0;
-  // Fills every slot's output and all workspaces with NaN.
+  // Fills every slot's output and all workspaces with NaN. The harness looks at the outputs after
+  // each call, and runs other inputs before a check: what is left of them in a workspace is wrong.
   virtual std::optional<Fault> poison() = 0;
   // Runs the calls and returns their total seconds by the device's own clock.
   virtual Expected<double, Fault> run(const RunRequest& request) = 0;

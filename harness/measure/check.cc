@@ -50,30 +50,114 @@ Expected<Output, Fault> fetch(Plan& plan, const Layer& layer, std::int64_t token
   return y;
 }
 
-// Nothing, or the fault.
-std::optional<Fault> poisoned_run(Plan& plan, const RunRequest& request) {
+bool is_nan(Dtype dtype, std::uint16_t bits) {
+  const std::uint16_t infinity = dtype == Dtype::bf16 ? 0x7F80 : 0x7C00;
+  return (bits & 0x7FFF) > infinity;
+}
+
+std::string element(std::int64_t at, const Layer& layer, int slot) {
+  return "y[" + std::to_string(at / layer.hidden_size) + ", " +
+         std::to_string(at % layer.hidden_size) + "] of slot " + std::to_string(slot);
+}
+
+// Trusts no backend: what poison() left is looked at.
+std::optional<Fault> poison(Plan& plan, const Layer& layer, std::int64_t tokens) {
   if (auto fault = plan.poison()) return fault;
+  for (int slot = 0; slot < plan.slots(); ++slot) {
+    const auto y = fetch(plan, layer, tokens, slot);
+    if (!y) return y.error();
+    const auto left = std::ranges::find_if_not(
+        *y, [&layer](std::uint16_t bits) { return is_nan(layer.dtype, bits); });
+    if (left == y->end()) continue;
+    return Fault{FaultKind::error,
+                 "the backend breaks the contract of Plan::poison() in "
+                 "kernels/backend.h: after it " +
+                     element(left - y->begin(), layer, slot) +
+                     " is not NaN, so that a missing write could not be seen"};
+  }
+  return std::nullopt;
+}
+
+// Nothing, or the fault.
+std::optional<Fault> poisoned_run(Plan& plan, const Yardstick& yardstick,
+                                  const RunRequest& request) {
+  if (auto fault = poison(plan, yardstick.layer, yardstick.inputs.repeated.inputs.tokens)) {
+    return fault;
+  }
   auto seconds = plan.run(request);
   if (!seconds) return std::move(seconds).error();
   return std::nullopt;
 }
 
-CheckOutcome judge(const Layer& layer, const Output& y, const CheckInputs& inputs,
-                   const Truth& truth, const ErrorLimits& limits) {
-  CheckOutcome outcome{measure_errors(layer, y, truth, inputs.repeated.index), std::nullopt};
-  outcome.wrong = broken_limits(outcome.error, limits);
-  return outcome;
+std::optional<Fault> set_all_inputs(Plan& plan, const OwnedInputs& inputs) {
+  for (int slot = 0; slot < plan.slots(); ++slot) {
+    if (auto fault = plan.set_inputs(slot, inputs.view())) return fault;
+  }
+  return std::nullopt;
 }
 
-std::optional<std::string> difference(const Output& first, const Output& again, std::int64_t cols,
-                                      int slot) {
+// The rows in reverse and with their signs turned: nothing that a kernel makes of them is right for
+// the rows themselves.
+OwnedInputs other_inputs(const OwnedInputs& inputs) {
+  OwnedInputs other = inputs;
+  std::ranges::reverse(other.x);
+  for (std::uint16_t& bits : other.x) bits = static_cast<std::uint16_t>(bits ^ 0x8000);
+  std::ranges::reverse(other.topk_ids);
+  std::ranges::reverse(other.topk_weights);
+  return other;
+}
+
+Expected<Output, Fault> fetch(Plan& plan, const Yardstick& yardstick, int slot) {
+  return fetch(plan, yardstick.layer, yardstick.inputs.repeated.inputs.tokens, slot);
+}
+
+// One call on slot 0, compared with the truth.
+struct Judged {
+  Output y;
+  CheckOutcome outcome;
+};
+Expected<Judged, Fault> judge_one_call(Plan& plan, const Yardstick& yardstick,
+                                       const RunRequest& request) {
+  RunRequest once = request;
+  once.calls = 1;
+  if (auto fault = poisoned_run(plan, yardstick, once)) return Unexpected{std::move(*fault)};
+  auto y = fetch(plan, yardstick, 0);
+  if (!y) return Unexpected{std::move(y).error()};
+  Judged judged{std::move(*y), {}};
+  judged.outcome.error =
+      measure_errors(yardstick.layer, judged.y, yardstick.truth, yardstick.inputs.repeated.index);
+  judged.outcome.wrong = broken_limits(judged.outcome.error, yardstick.limits);
+  return judged;
+}
+
+std::optional<std::string> difference(const Output& first, const Output& again, const Layer& layer,
+                                      int slot, std::size_t set) {
   if (first == again) return std::nullopt;
   const auto at = std::ranges::mismatch(first, again).in1 - first.begin();
   std::int64_t differing = 0;
   for (std::size_t i = 0; i < first.size(); ++i) differing += first[i] != again[i];
-  return "not deterministic: two runs of the same rows differ in " + std::to_string(differing) +
-         " of " + std::to_string(first.size()) + " elements, first y[" + std::to_string(at / cols) +
-         ", " + std::to_string(at % cols) + "] of slot " + std::to_string(slot);
+  const std::string where = set == 0 ? "" : ", on weight sets 0 and " + std::to_string(set) + ",";
+  return "not deterministic: two runs of the same rows" + where + " differ in " +
+         std::to_string(differing) + " of " + std::to_string(first.size()) + " elements, first " +
+         element(at, layer, slot);
+}
+
+// Runs `request`, which touches every slot or the first `calls` of them, and says which of the
+// outputs is not the first one.
+Expected<std::optional<std::string>, Fault> repeat(Plan& plan, const Yardstick& yardstick,
+                                                   const RunRequest& request,
+                                                   std::int64_t weight_sets, const Output& first) {
+  if (auto fault = poisoned_run(plan, yardstick, request)) return Unexpected{std::move(*fault)};
+  const std::int64_t slots = plan.slots();
+  const std::int64_t begin = std::max<std::int64_t>(0, request.calls - slots);
+  for (std::int64_t call = begin; call < request.calls; ++call) {
+    const auto slot = static_cast<int>(request.slot_of(call, static_cast<std::size_t>(slots)));
+    auto again = fetch(plan, yardstick, slot);
+    if (!again) return Unexpected{std::move(again).error()};
+    const std::size_t set = request.set_of(call, static_cast<std::size_t>(weight_sets));
+    if (auto wrong = difference(first, *again, yardstick.layer, slot, set)) return wrong;
+  }
+  return std::optional<std::string>();
 }
 
 }  // namespace
@@ -133,42 +217,44 @@ std::optional<std::string> broken_limits(const ErrorReport& error, const ErrorLi
   return reason;
 }
 
-Expected<CheckOutcome, Fault> check_plan(Plan& plan, const Layer& layer, const CheckInputs& inputs,
-                                         const Truth& truth, const ErrorLimits& limits,
-                                         const RunRequest& request) {
-  const LayerInputs rows = inputs.repeated.inputs.view();
-  for (int slot = 0; slot < plan.slots(); ++slot) {
-    if (auto fault = plan.set_inputs(slot, rows)) return Unexpected{std::move(*fault)};
-  }
-  RunRequest once = request;
-  once.calls = 1;
-  if (auto fault = poisoned_run(plan, once)) return Unexpected{std::move(*fault)};
-  auto first = fetch(plan, layer, rows.tokens, 0);
-  if (!first) return Unexpected{std::move(first).error()};
-  CheckOutcome outcome = judge(layer, *first, inputs, truth, limits);
-  if (outcome.wrong) return outcome;
+Expected<CheckOutcome, Fault> check_plan(Plan& plan, const Yardstick& yardstick,
+                                         const RunRequest& request, std::int64_t weight_sets) {
+  const OwnedInputs& rows = yardstick.inputs.repeated.inputs;
+  if (auto fault = set_all_inputs(plan, other_inputs(rows))) return Unexpected{std::move(*fault)};
+  RunRequest some = request;
+  some.calls = 1;
+  if (auto seconds = plan.run(some); !seconds) return Unexpected{std::move(seconds).error()};
+  if (auto fault = set_all_inputs(plan, rows)) return Unexpected{std::move(*fault)};
 
-  if (auto fault = poisoned_run(plan, request)) return Unexpected{std::move(*fault)};
-  const auto slots_run = std::min<std::int64_t>(plan.slots(), request.calls);
-  for (int slot = 0; slot < slots_run && !outcome.wrong; ++slot) {
-    auto again = fetch(plan, layer, rows.tokens, slot);
-    if (!again) return Unexpected{std::move(again).error()};
-    outcome.wrong = difference(*first, *again, layer.hidden_size, slot);
+  auto judged = judge_one_call(plan, yardstick, request);
+  if (!judged) return Unexpected{std::move(judged).error()};
+  CheckOutcome outcome = std::move(judged->outcome);
+  const auto repeats = [&](const RunRequest& again) -> std::optional<Fault> {
+    auto wrong = repeat(plan, yardstick, again, weight_sets, judged->y);
+    if (!wrong) return std::move(wrong).error();
+    outcome.wrong = std::move(*wrong);
+    return std::nullopt;
+  };
+  // As many sets at a time as there are slots to tell their outputs apart.
+  const std::int64_t turn = request.cache == Cache::hot ? 1 : plan.slots();
+  for (std::int64_t set = 0; set < weight_sets && !outcome.wrong; set += turn) {
+    some.first_set = set;
+    some.calls = std::min(turn, weight_sets - set);
+    if (auto fault = repeats(some)) return Unexpected{std::move(*fault)};
   }
+  if (outcome.wrong) return outcome;
+  if (auto fault = repeats(request)) return Unexpected{std::move(*fault)};
   return outcome;
 }
 
-Expected<CheckOutcome, Fault> check_replay(Plan& plan, const Layer& layer,
-                                           const CheckInputs& inputs, const Truth& truth,
-                                           const ErrorLimits& limits, const RunRequest& request) {
-  const LayerInputs rows = inputs.repeated.inputs.view();
-  if (auto fault = plan.set_inputs(0, rows)) return Unexpected{std::move(*fault)};
-  RunRequest once = request;
-  once.calls = 1;
-  if (auto fault = poisoned_run(plan, once)) return Unexpected{std::move(*fault)};
-  auto y = fetch(plan, layer, rows.tokens, 0);
-  if (!y) return Unexpected{std::move(y).error()};
-  return judge(layer, *y, inputs, truth, limits);
+Expected<CheckOutcome, Fault> check_replay(Plan& plan, const Yardstick& yardstick,
+                                           const RunRequest& request) {
+  if (auto fault = plan.set_inputs(0, yardstick.inputs.repeated.inputs.view())) {
+    return Unexpected{std::move(*fault)};
+  }
+  auto judged = judge_one_call(plan, yardstick, request);
+  if (!judged) return Unexpected{std::move(judged).error()};
+  return std::move(judged->outcome);
 }
 
 Expected<std::optional<std::string>, Fault> non_finite_output(Plan& plan, const Layer& layer,
@@ -182,9 +268,8 @@ Expected<std::optional<std::string>, Fault> non_finite_output(Plan& plan, const 
         *y, [exponent](std::uint16_t bits) { return (bits & exponent) == exponent; });
     if (bad == y->end()) continue;
     const std::int64_t at = bad - y->begin();
-    return std::optional<std::string>("timed output y[" + std::to_string(at / layer.hidden_size) +
-                                      ", " + std::to_string(at % layer.hidden_size) + "] of slot " +
-                                      std::to_string(slot) + " is not finite");
+    return std::optional<std::string>("timed output " + element(at, layer, slot) +
+                                      " is not finite");
   }
   return std::optional<std::string>();
 }

@@ -41,19 +41,27 @@ struct CheckOutcome {
   std::optional<std::string> wrong;  // why the case is inaccurate
 };
 
-// Feeds every slot with the pool's rows and runs twice on buffers poisoned with NaN: once one call,
-// whose output is compared with the truth, and once `request` as the timing will run it, so that
-// every slot, weight set and launch path that is timed has answered. All outputs must agree in
-// every bit.
-Expected<CheckOutcome, Fault> check_plan(Plan& plan, const Layer& layer, const CheckInputs& inputs,
-                                         const Truth& truth, const ErrorLimits& limits,
-                                         const RunRequest& request);
+// What a plan's outputs are held against.
+struct Yardstick {
+  const Layer& layer;
+  const CheckInputs& inputs;
+  const Truth& truth;
+  const ErrorLimits limits;
+};
+
+// Runs the pool's rows, each time on buffers poisoned with NaN: once one call, whose output is
+// compared with the truth; once each of the `weight_sets` that `request` rotates over; and once
+// `request` as the timing will run it, so that every slot, weight set and launch path that is timed
+// has answered. All outputs must agree in every bit. Other rows run before the first, so that a
+// workspace that poison() forgot holds nothing right. The fault may be a broken contract: an output
+// that is not NaN after poison() would vouch for a kernel that wrote nothing.
+Expected<CheckOutcome, Fault> check_plan(Plan& plan, const Yardstick& yardstick,
+                                         const RunRequest& request, std::int64_t weight_sets);
 
 // After the timing: slot 0 once more with the pool's rows, poisoned before, compared with the
 // truth.
-Expected<CheckOutcome, Fault> check_replay(Plan& plan, const Layer& layer,
-                                           const CheckInputs& inputs, const Truth& truth,
-                                           const ErrorLimits& limits, const RunRequest& request);
+Expected<CheckOutcome, Fault> check_replay(Plan& plan, const Yardstick& yardstick,
+                                           const RunRequest& request);
 
 // Why a timed output cannot be right, or nothing: "y[3, 17] of slot 2 is not finite".
 Expected<std::optional<std::string>, Fault> non_finite_output(Plan& plan, const Layer& layer,

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <set>
@@ -94,10 +95,14 @@ TEST(CheckInputs, BeyondThatEveryRowIsOneOfAPoolOf256) {
   EXPECT_EQ(inputs.repeated.inputs.x[699 * 64 + 7], inputs.pool.x[row * 64 + 7]);
 }
 
+// Runs of check_plan: other rows, the checked call, then repetitions of it.
+constexpr int kAgain = 2;
+
 // The scripted backend answers with the oracle's own bits; each test spoils them in one way.
 class CheckPlan : public ::testing::Test {
  protected:
-  Expected<CheckOutcome, Fault> check(Script script, std::int64_t tokens = 300) {
+  Expected<CheckOutcome, Fault> check(Script script, std::int64_t tokens = 300,
+                                      std::int64_t sets = 1) {
     const Problem problem{tiny_layer(), make_scheme("bf16"), tokens};
     const auto experts =
         generated_experts(problem.layer, problem.scheme, Distribution::gaussian, 1);
@@ -107,10 +112,11 @@ class CheckPlan : public ::testing::Test {
         compute_truth(problem.layer, *problem.scheme, Numerics{}, *experts, inputs.pool.view(), 1);
     script.name = "scripted";
     const ScriptedBackend backend(std::move(script));
-    auto loaded = backend.load(problem, *experts, 1);
+    auto loaded = backend.load(problem, *experts, static_cast<int>(sets));
     auto plan = (*loaded)->plan(tokens, {}, 2);
-    return check_plan(**plan, problem.layer, inputs, truth,
-                      problem.scheme->error_limits(Dtype::bf16, false), {.calls = 4});
+    const Yardstick yardstick{problem.layer, inputs, truth,
+                              problem.scheme->error_limits(Dtype::bf16, false)};
+    return check_plan(**plan, yardstick, {.calls = 8}, sets);
   }
 };
 
@@ -142,11 +148,55 @@ TEST_F(CheckPlan, AnOutputThatIsNeverWrittenIsCaughtByItsPoison) {
 
 TEST_F(CheckPlan, OneElementThatDiffersBetweenRunsIsCaught) {
   const auto outcome = check({.name = "", .spoil = [](std::span<std::uint16_t> y, int run) {
-                                if (run == 1) y[5] ^= 1;
+                                if (run == kAgain) y[5] ^= 1;
                               }});
   ASSERT_TRUE(outcome->wrong);
   EXPECT_THAT(*outcome->wrong, HasSubstr("not deterministic"));
   EXPECT_THAT(*outcome->wrong, HasSubstr("1 of 19200 elements, first y[0, 5] of slot 0"));
+}
+
+// Eight sets and two slots: eight calls in a row leave the outputs of sets 6 and 7 alone.
+class EverySet : public CheckPlan, public ::testing::WithParamInterface<std::size_t> {};
+
+TEST_P(EverySet, IsHeldAgainstTheFirst) {
+  const std::size_t bad = GetParam();
+  const auto outcome = check({.name = "",
+                              .spoil_set =
+                                  [bad](std::span<std::uint16_t> y, std::size_t set) {
+                                    if (set == bad) y[64] ^= 1;
+                                  }},
+                             3, 8);
+  ASSERT_TRUE(outcome->wrong);
+  const std::string slot = bad % 2 == 0 ? "0" : "1";
+  EXPECT_EQ(*outcome->wrong, "not deterministic: two runs of the same rows, on weight sets 0 and " +
+                                 std::to_string(bad) +
+                                 ", differ in 1 of 192 elements, first y[1, 0] of slot " + slot);
+}
+
+INSTANTIATE_TEST_SUITE_P(ButTheFirst, EverySet, ::testing::Range<std::size_t>(1, 8));
+
+TEST_F(CheckPlan, APoisonThatFillsNothingIsABrokenContract) {
+  const auto outcome = check({.name = "", .poisons = false});
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().kind, FaultKind::error);
+  EXPECT_THAT(outcome.error().sentence,
+              HasSubstr("contract of Plan::poison() in kernels/backend.h"));
+  EXPECT_THAT(outcome.error().sentence, HasSubstr("y[0, 0] of slot 0 is not NaN"));
+}
+
+// As a workspace does that poison() forgot and the kernel fails to write: it holds what an earlier
+// run left. Had that run seen the same rows, the answer would be right.
+TEST_F(CheckPlan, ARowLeftByAnEarlierRunIsWrong) {
+  std::vector<std::uint16_t> earlier;
+  const auto outcome = check({.name = "", .spoil = [&earlier](std::span<std::uint16_t> y, int) {
+                                const std::vector<std::uint16_t> now(y.begin(), y.end());
+                                if (!earlier.empty()) {
+                                  std::ranges::copy(std::span(earlier).first(64), y.begin());
+                                }
+                                earlier = now;
+                              }});
+  ASSERT_TRUE(outcome->wrong);
+  EXPECT_EQ(outcome->error.implementation.worst_token_row, 0);
 }
 
 TEST_F(CheckPlan, AFaultIsAFaultAndNoVerdict) {

@@ -79,9 +79,10 @@ std::optional<Fault> Rival::plan(const Point& point) {
   return std::nullopt;
 }
 
-ErrorLimits Rival::limits() const {
+Yardstick Rival::yardstick(const Point& point, const Truth& truth) const {
+  const Layer& layer = prepared_.problem.layer;
   const bool reduced = plan_->identity().numerics.accumulate == Accumulate::reduced;
-  return prepared_.problem.scheme->error_limits(prepared_.problem.layer.dtype, reduced);
+  return {layer, point.check, truth, prepared_.problem.scheme->error_limits(layer.dtype, reduced)};
 }
 
 CheckResult Rival::check_result(const CheckOutcome& outcome, const Point& point) const {
@@ -92,8 +93,7 @@ CheckResult Rival::check_result(const CheckOutcome& outcome, const Point& point)
 }
 
 std::optional<Unmeasured> Rival::check(const Point& point, const Truth& truth) {
-  auto outcome =
-      check_plan(*plan_, prepared_.problem.layer, point.check, truth, limits(), request_);
+  auto outcome = check_plan(*plan_, yardstick(point, truth), request_, resident_->weight_sets());
   if (!outcome) return from_fault(outcome.error());
   check_ = check_result(*outcome, point);
   if (outcome->wrong) return inaccurate(*outcome->wrong, check_);
@@ -147,8 +147,7 @@ std::optional<Unmeasured> Rival::check_again(const Point& point, const Truth& tr
     if (!bad) return from_fault(bad.error());
     if (*bad) return inaccurate(**bad, check_);
   }
-  auto outcome =
-      check_replay(*plan_, prepared_.problem.layer, point.check, truth, limits(), request_);
+  auto outcome = check_replay(*plan_, yardstick(point, truth), request_);
   if (!outcome) return from_fault(outcome.error());
   if (outcome->wrong) {
     return inaccurate("wrong after timing though right before: " + *outcome->wrong,

@@ -55,7 +55,7 @@ class Rival {
 
  private:
   CheckResult check_result(const CheckOutcome& outcome, const Point& point) const;
-  ErrorLimits limits() const;
+  Yardstick yardstick(const Point& point, const Truth& truth) const;
 
   std::size_t index_ = 0;
   PreparedCase prepared_;

@@ -21,8 +21,9 @@
 namespace moegauge {
 namespace {
 
-// Run 0 is the check's first launch; with one slot run 4 is a row of the timing.
-constexpr int kFirstLaunch = 0, kTimedRow = 5;
+// Of the tiny model with up to 2 tokens: run 0 is the first launch, 1 the one held against the truth,
+// 2 on repeat it; two more of the pilot, then rows of the timing, from 6 or 7 on.
+constexpr int kFirstLaunch = 0, kRepeated = 2, kTimedRow = 8;
 
 std::optional<Fault> die(int signal) {
   std::signal(signal, SIG_DFL);  // as in a process without a sanitiser's own handler
@@ -79,7 +80,7 @@ std::vector<Script> scripts() {
     sleep_forever();
   };
   const auto one_bit = [](std::span<std::uint16_t> y, int run) {
-    if (run == 1 && !y.empty()) y.front() ^= 1;
+    if (run == kRepeated && !y.empty()) y.front() ^= 1;
   };
   const auto late_nan = [](std::span<std::uint16_t> y, int run) {
     if (run >= kTimedRow && !y.empty()) y.back() = 0x7FC0;

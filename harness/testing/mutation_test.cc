@@ -18,10 +18,10 @@
 namespace moegauge {
 namespace {
 
-class Mutation : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {
+class AnyKernel : public ::testing::Test {
  protected:
   // K = 512 and N = 192: four and one and a half blocks of 128.
-  Mutation() {
+  AnyKernel() {
     folder_.write("config.json", R"({"model_type": "mixtral", "num_local_experts": 8,
       "num_experts_per_tok": 2, "hidden_size": 512, "intermediate_size": 192, "hidden_act": "silu"})");
   }
@@ -52,6 +52,9 @@ class Mutation : public ::testing::TestWithParam<std::tuple<std::string, std::st
   TestFolder folder_;
 };
 
+class Mutation : public AnyKernel,
+                 public ::testing::WithParamInterface<std::tuple<std::string, std::string>> {};
+
 TEST_P(Mutation, IsInaccurateUnderTheLimitsThatShip) {
   const auto& [scheme, name] = GetParam();
   const auto backends = mutant(name);
@@ -76,8 +79,16 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Combine(::testing::Values("bf16", "fp8_block"),
                        ::testing::Values("zeros", "stale", "dropped_k_tail", "swapped_gate_up",
                                          "wrong_expert", "doubled_router_weight", "shifted_scale",
-                                         "dropped_token", "bad_row", "nan", "nondeterministic")),
+                                         "dropped_token", "bad_row", "nan", "nondeterministic",
+                                         "weight_set", "earlier_row")),
     [](const auto& test) { return std::get<0>(test.param) + "_" + std::get<1>(test.param); });
+
+TEST_F(AnyKernel, WhosePoisonFillsNothingIsAnErrorThatNamesTheContract) {
+  const CaseRecord record = measure("bf16", mutant("unpoisoned"), 300);
+  ASSERT_EQ(record.status(), Status::error);
+  EXPECT_THAT(std::get<Unmeasured>(record.outcome).reason,
+              ::testing::HasSubstr("breaks the contract of Plan::poison() in kernels/backend.h"));
+}
 
 class HonestKernel : public Mutation {};
 

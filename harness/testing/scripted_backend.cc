@@ -1,6 +1,7 @@
 #include "harness/testing/scripted_backend.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -15,11 +16,12 @@ namespace {
 class ScriptedPlan final : public Plan {
  public:
   ScriptedPlan(const Script& script, const Problem& problem, const ExpertSource& experts,
-               std::int64_t tokens, int slots)
+               std::int64_t tokens, int slots, int sets)
       : script_(script),
         problem_(problem),
         experts_(experts),
         identity_{problem.scheme->name(), Numerics{}, "0123456789abcdef"},
+        sets_(static_cast<std::size_t>(sets)),
         slots_(static_cast<std::size_t>(slots)) {
     for (Slot& slot : slots_) {
       slot.y.resize(static_cast<std::size_t>(tokens * problem.layer.hidden_size));
@@ -40,6 +42,7 @@ class ScriptedPlan final : public Plan {
   }
 
   std::optional<Fault> poison() override {
+    if (!script_.poisons) return std::nullopt;
     for (Slot& slot : slots_) std::ranges::fill(slot.y, std::uint16_t{0x7FFF});
     return std::nullopt;
   }
@@ -49,13 +52,16 @@ class ScriptedPlan final : public Plan {
     if (script_.on_run) {
       if (auto fault = script_.on_run(number)) return Unexpected{std::move(*fault)};
     }
-    const auto answered =
-        std::min<std::size_t>(slots_.size(), static_cast<std::size_t>(request.calls));
-    for (std::size_t i = 0; i < answered; ++i) {
-      Slot& slot = slots_[i];
+    // Of each slot, the last call is the one that a fetch sees.
+    std::map<std::size_t, std::int64_t> last_calls;
+    for (std::int64_t i = 0; i < request.calls; ++i)
+      last_calls[request.slot_of(i, slots_.size())] = i;
+    for (const auto& [index, call] : last_calls) {
+      Slot& slot = slots_[index];
       if (slot.answer.empty()) slot.answer = answer(slot.inputs);
       slot.y = slot.answer;
       if (script_.spoil) script_.spoil(slot.y, number);
+      if (script_.spoil_set) script_.spoil_set(slot.y, request.set_of(call, sets_));
     }
     return script_.seconds_per_call() * static_cast<double>(request.calls);
   }
@@ -85,6 +91,7 @@ class ScriptedPlan final : public Plan {
   const Problem problem_;
   const ExpertSource& experts_;
   const KernelIdentity identity_;
+  const std::size_t sets_;
   std::vector<Slot> slots_;
   int runs_ = 0;
 };
@@ -102,7 +109,7 @@ class ScriptedLayer final : public LoadedLayer {
       if (auto fault = script_.on_plan()) return Unexpected{std::move(*fault)};
     }
     return std::unique_ptr<Plan>(
-        std::make_unique<ScriptedPlan>(script_, problem_, experts_, tokens, slots));
+        std::make_unique<ScriptedPlan>(script_, problem_, experts_, tokens, slots, sets_));
   }
 
  private:

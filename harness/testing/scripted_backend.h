@@ -20,6 +20,9 @@ struct Script {
   std::function<std::optional<Fault>(int run)> on_run = {};
   // Changes an output after it was computed by run number `run`.
   std::function<void(std::span<std::uint16_t> y, int run)> spoil = {};
+  // The same by the weight set that it was computed with.
+  std::function<void(std::span<std::uint16_t> y, std::size_t set)> spoil_set = {};
+  bool poisons = true;
   std::function<double()> seconds_per_call = [] { return 1e-4; };
   std::optional<Refusal> refusal = {};
   std::optional<Refusal> config_refusal = {};

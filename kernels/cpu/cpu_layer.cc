@@ -157,9 +157,9 @@ Expected<double, Fault> CpuPlan::run(const RunRequest& request) {
   double seconds = 0;
   try {
     for (std::int64_t call = 0; call < request.calls; ++call) {
-      const bool hot = request.cache == Cache::hot;
-      Slot& slot = slots_[hot ? 0 : static_cast<std::size_t>(call) % slots_.size()];
-      const int set = hot ? 0 : static_cast<int>(call % weights_.sets());
+      Slot& slot = slots_[request.slot_of(call, slots_.size())];
+      const auto sets = static_cast<std::size_t>(weights_.sets());
+      const int set = static_cast<int>(request.set_of(call, sets));
       if (request.cache == Cache::cold) evict();
       const auto begin = Clock::now();
       kernel_.run(set, {tokens_, slot.x, slot.topk_ids, slot.topk_weights}, slot.y);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 #include <numeric>
+#include <tuple>
 
 #include "kernels/cuda/layer_program.h"
 #include "kernels/cuda/workspace.h"
@@ -110,11 +111,9 @@ class CudaPlan final : public Plan {
         .overlaps_previous = true};
   }
 
-  // The arguments of call i: inputs and weights rotate, or stay for Cache::hot.
-  moe::LayerArgs arguments(std::int64_t call, Cache cache) const {
-    const auto at = static_cast<std::size_t>(cache == Cache::hot ? 0 : call);
-    return workspace_.bind(slots_[at % slots_.size()],
-                           resident_->weights[at % resident_->weights.size()]);
+  moe::LayerArgs arguments(std::int64_t call, const RunRequest& request) const {
+    return workspace_.bind(slots_[request.slot_of(call, slots_.size())],
+                           resident_->weights[request.set_of(call, resident_->weights.size())]);
   }
 
   void launch(const moe::LayerArgs& given) const {
@@ -155,7 +154,7 @@ class CudaPlan final : public Plan {
 
   double run_eager(const RunRequest& request) const {
     return timed([&] {
-      for (std::int64_t i = 0; i < request.calls; ++i) launch(arguments(i, request.cache));
+      for (std::int64_t i = 0; i < request.calls; ++i) launch(arguments(i, request));
     });
   }
 
@@ -163,7 +162,7 @@ class CudaPlan final : public Plan {
   double run_cold(const RunRequest& request) const {
     double seconds = 0;
     for (std::int64_t i = 0; i < request.calls; ++i) {
-      const moe::LayerArgs args = arguments(i, request.cache);
+      const moe::LayerArgs args = arguments(i, request);
       resident_->flush.fill(stream(), static_cast<unsigned char>(i));
       seconds += timed([&] { launch(args); });
     }
@@ -175,20 +174,20 @@ class CudaPlan final : public Plan {
     const auto turn = static_cast<std::int64_t>(std::lcm(slots_.size(), resident_->weights.size()));
     const std::int64_t whole = std::max<std::int64_t>(turn, longest_graph / turn * turn);
     const std::int64_t rest = request.calls % whole;
-    const Graph* repeated = request.calls >= whole ? &graph(whole, request.cache) : nullptr;
-    const Graph* last = rest != 0 ? &graph(rest, request.cache) : nullptr;
+    const Graph* repeated = request.calls >= whole ? &graph(whole, request) : nullptr;
+    const Graph* last = rest != 0 ? &graph(rest, request) : nullptr;
     return timed([&] {
       for (std::int64_t i = 0; i < request.calls / whole; ++i) repeated->launch(stream());
       if (last != nullptr) last->launch(stream());
     });
   }
 
-  const Graph& graph(std::int64_t calls, Cache cache) {
-    const auto key = std::pair(calls, cache == Cache::hot);
+  const Graph& graph(std::int64_t calls, const RunRequest& request) {
+    const auto key = std::tuple(calls, request.cache == Cache::hot, request.first_set);
     const auto found = graphs_.find(key);
     if (found != graphs_.end()) return found->second;
     Graph made = Graph::capture(stream(), [&] {
-      for (std::int64_t i = 0; i < calls; ++i) launch(arguments(i, cache));
+      for (std::int64_t i = 0; i < calls; ++i) launch(arguments(i, request));
     });
     return graphs_.emplace(key, std::move(made)).first->second;
   }
@@ -200,7 +199,7 @@ class CudaPlan final : public Plan {
   Workspace workspace_;
   KernelIdentity identity_;
   std::vector<Slot> slots_;
-  std::map<std::pair<std::int64_t, bool>, Graph> graphs_;
+  std::map<std::tuple<std::int64_t, bool, std::int64_t>, Graph> graphs_;
   unsigned layer_blocks_ = 0;
   Event begin_, end_;
 };

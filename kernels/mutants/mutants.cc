@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "kernels/cpu/cpu_backend.h"
@@ -23,6 +24,14 @@ struct SpoiledInputs {
 };
 using Output = std::span<std::uint16_t>;
 
+// What an output came from.
+struct Origin {
+  std::int64_t tokens = 0;
+  std::int64_t runs = 0;                  // so far
+  bool middle_set = false;                // computed with the middle one of the weight sets
+  std::span<const std::uint16_t> before;  // slot 0 after the run before, where `remembers`
+};
+
 // What one mutant spoils; everything else is as in the backend that it wraps.
 struct Mutation {
   std::string_view name;
@@ -31,14 +40,20 @@ struct Mutation {
   std::unique_ptr<const ExpertSource> (*experts)(const Problem&, const ExpertSource&) = nullptr;
   void (*inputs)(const Layer&, std::int64_t tokens, SpoiledInputs&) = nullptr;
   Expected<double, Fault> (*run)(const RunRequest&) = nullptr;  // instead of the kernel
-  void (*output)(const Layer&, std::int64_t tokens, std::int64_t runs, Output) = nullptr;
+  void (*output)(const Layer&, const Origin&, Output) = nullptr;
+  bool remembers = false;
+  bool poisons = true;
 };
 
 class MutantPlan final : public Plan {
  public:
-  MutantPlan(const Mutation& mutation, const Layer& layer, std::int64_t tokens,
+  MutantPlan(const Mutation& mutation, const Layer& layer, std::int64_t tokens, int sets,
              std::unique_ptr<Plan> plan)
-      : mutation_(mutation), layer_(layer), tokens_(tokens), plan_(std::move(plan)) {}
+      : mutation_(mutation),
+        layer_(layer),
+        tokens_(tokens),
+        sets_(static_cast<std::size_t>(sets)),
+        plan_(std::move(plan)) {}
 
   const KernelIdentity& identity() const override { return plan_->identity(); }
   int slots() const override { return plan_->slots(); }
@@ -50,23 +65,46 @@ class MutantPlan final : public Plan {
     mutation_.inputs(layer_, in.tokens, s);
     return plan_->set_inputs(slot, {in.tokens, s.x, s.topk_ids, s.topk_weights});
   }
-  std::optional<Fault> poison() override { return plan_->poison(); }
+  std::optional<Fault> poison() override {
+    return mutation_.poisons ? plan_->poison() : std::nullopt;
+  }
   Expected<double, Fault> run(const RunRequest& request) override {
     ++runs_;
-    return mutation_.run != nullptr ? mutation_.run(request) : plan_->run(request);
+    last_ = request;
+    auto seconds = mutation_.run != nullptr ? mutation_.run(request) : plan_->run(request);
+    if (!mutation_.remembers || !seconds) return seconds;
+    before_ = std::exchange(
+        now_, std::vector<std::uint16_t>(static_cast<std::size_t>(tokens_ * layer_.hidden_size)));
+    if (auto fault = plan_->fetch(0, now_)) return Unexpected{std::move(*fault)};
+    return seconds;
   }
   std::optional<Fault> fetch(int slot, Output y) override {
     if (auto fault = plan_->fetch(slot, y)) return fault;
-    if (mutation_.output != nullptr && tokens_ > 0) mutation_.output(layer_, tokens_, runs_, y);
+    if (mutation_.output == nullptr || tokens_ == 0) return std::nullopt;
+    const bool middle = last_set(static_cast<std::size_t>(slot)) == sets_ / 2;
+    mutation_.output(layer_, {tokens_, runs_, middle, before_}, y);
     return std::nullopt;
   }
 
  private:
+  // The weight set of the slot's last call; none where it had no call.
+  std::optional<std::size_t> last_set(std::size_t slot) const {
+    if (!last_) return std::nullopt;
+    const auto slots = static_cast<std::size_t>(plan_->slots());
+    for (std::int64_t call = last_->calls; call-- > 0;) {
+      if (last_->slot_of(call, slots) == slot) return last_->set_of(call, sets_);
+    }
+    return std::nullopt;
+  }
+
   const Mutation& mutation_;
   const Layer layer_;
   const std::int64_t tokens_;
+  const std::size_t sets_;
   std::unique_ptr<Plan> plan_;
   std::int64_t runs_ = 0;
+  std::optional<RunRequest> last_;
+  std::vector<std::uint16_t> before_, now_;  // slot 0 after the last two runs
 };
 
 class MutantLayer final : public LoadedLayer {
@@ -80,8 +118,8 @@ class MutantLayer final : public LoadedLayer {
                                               int slots) override {
     auto plan = loaded_->plan(tokens, config, slots);
     if (!plan) return plan;
-    return std::unique_ptr<Plan>(
-        std::make_unique<MutantPlan>(mutation_, layer_, tokens, std::move(*plan)));
+    return std::unique_ptr<Plan>(std::make_unique<MutantPlan>(
+        mutation_, layer_, tokens, loaded_->weight_sets(), std::move(*plan)));
   }
 
  private:
@@ -145,21 +183,32 @@ Output row(const Layer& layer, std::int64_t r, Output y) {
   return y.subspan(static_cast<std::size_t>(r) * k, k);
 }
 
-void zero_output(const Layer&, std::int64_t, std::int64_t, Output y) {
-  std::ranges::fill(y, std::uint16_t{0});
+void zero_output(const Layer&, const Origin&, Output y) { std::ranges::fill(y, std::uint16_t{0}); }
+
+void negate_middle_row(const Layer& layer, const Origin& origin, Output y) {
+  for (std::uint16_t& v : row(layer, origin.tokens / 2, y)) {
+    v = static_cast<std::uint16_t>(v ^ kSign);
+  }
 }
 
-void negate_middle_row(const Layer& layer, std::int64_t tokens, std::int64_t, Output y) {
-  for (std::uint16_t& v : row(layer, tokens / 2, y)) v = static_cast<std::uint16_t>(v ^ kSign);
+void negate_on_every_second_run(const Layer& layer, const Origin& origin, Output y) {
+  if (origin.runs % 2 == 0) negate_middle_row(layer, origin, y);
 }
 
-void negate_on_every_second_run(const Layer& layer, std::int64_t tokens, std::int64_t runs,
-                                Output y) {
-  if (runs % 2 == 0) negate_middle_row(layer, tokens, runs, y);
+void negate_with_the_middle_set(const Layer& layer, const Origin& origin, Output y) {
+  if (origin.middle_set) negate_middle_row(layer, origin, y);
 }
 
-void one_nan(const Layer& layer, std::int64_t tokens, std::int64_t, Output y) {
-  row(layer, tokens / 2, y).front() = kNan;
+void keep_an_earlier_row(const Layer& layer, const Origin& origin, Output y) {
+  if (origin.before.empty()) return;
+  const Output middle = row(layer, origin.tokens / 2, y);
+  std::ranges::copy(
+      origin.before.subspan(static_cast<std::size_t>(middle.data() - y.data()), middle.size()),
+      middle.begin());
+}
+
+void one_nan(const Layer& layer, const Origin& origin, Output y) {
+  row(layer, origin.tokens / 2, y).front() = kNan;
 }
 
 void zero_last_columns(const Layer& layer, std::int64_t tokens, SpoiledInputs& in) {
@@ -226,6 +275,9 @@ constexpr std::array kMutations = {
     Mutation{.name = "bad_row", .output = negate_middle_row},
     Mutation{.name = "nan", .output = one_nan},
     Mutation{.name = "nondeterministic", .output = negate_on_every_second_run},
+    Mutation{.name = "weight_set", .output = negate_with_the_middle_set},
+    Mutation{.name = "earlier_row", .output = keep_an_earlier_row, .remembers = true},
+    Mutation{.name = "unpoisoned", .poisons = false},
     Mutation{.name = "segv", .run = segv},
     Mutation{.name = "abort", .run = aborted},
     Mutation{.name = "exit", .run = exited},

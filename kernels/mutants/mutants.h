@@ -14,6 +14,10 @@
 //   bad_row                the middle row has the wrong sign
 //   nan                    one element of y is NaN
 //   nondeterministic       every second run has a bad row, the first has not
+//   weight_set             a bad row with the middle one of the weight sets, and with no other
+//   earlier_row            the middle row is that of the run before, once there was one
+// A broken contract of backend.h:
+//   unpoisoned             poison() fills nothing
 // Faults, on every run:
 //   segv, abort, exit      the process ends by SIGSEGV, by SIGABRT, with exit code 0
 //   hang                   run never returns

@@ -52,15 +52,17 @@ Outcome run_twice(const Backend& backend, const Problem& p, const ExpertSource& 
 
 class Mutants : public testing::TestWithParam<std::tuple<std::string_view, std::string_view>> {};
 
-INSTANTIATE_TEST_SUITE_P(
-    Results, Mutants,
-    testing::Combine(testing::Values("bf16", "fp8_block"),
-                     testing::Values("zeros", "stale", "dropped_k_tail", "swapped_gate_up",
-                                     "wrong_expert", "doubled_router_weight", "shifted_scale",
-                                     "dropped_token", "bad_row", "nan", "nondeterministic")),
-    [](const auto& param) {
-      return std::string(std::get<0>(param.param)) + "_" + std::string(std::get<1>(param.param));
-    });
+INSTANTIATE_TEST_SUITE_P(Results, Mutants,
+                         testing::Combine(testing::Values("bf16", "fp8_block"),
+                                          testing::Values("zeros", "stale", "dropped_k_tail",
+                                                          "swapped_gate_up", "wrong_expert",
+                                                          "doubled_router_weight", "shifted_scale",
+                                                          "dropped_token", "bad_row", "nan",
+                                                          "nondeterministic", "weight_set")),
+                         [](const auto& param) {
+                           return std::string(std::get<0>(param.param)) + "_" +
+                                  std::string(std::get<1>(param.param));
+                         });
 
 TEST_P(Mutants, AreOutsideTheLimitsInOneOfTwoRunsWhereTheirKernelIsWithin) {
   const Problem p = problem(std::get<0>(GetParam()));
@@ -96,6 +98,61 @@ TEST(Mutants, BadRowIsTheMiddleOneWithTheWrongSignAndNothingElse) {
     const bool bad = i / 320 == 4;
     ASSERT_EQ(wrong.first[i], bad ? right.first[i] ^ 0x8000 : right.first[i]) << i;
   }
+}
+
+// Two sets, the middle one is set 1; the two calls of a run are on slot 0 both.
+TEST(Mutants, WeightSetIsWrongWithThatSetAlone) {
+  const Problem p = problem("bf16");
+  const RandomExperts experts(p.layer, p.scheme, 3);
+  const TestInputs in = random_inputs(p.layer, 9, 11);
+  auto layer = mutant("mutant:weight_set").load(p, experts, 2);
+  auto plan = (*layer)->plan(9, {}, 1);
+  EXPECT_FALSE((*plan)->set_inputs(0, in.view()));
+  const auto y_of = [&](const RunRequest& request) {
+    std::vector<std::uint16_t> y(in.x.size());
+    EXPECT_TRUE((*plan)->run(request).has_value());
+    EXPECT_FALSE((*plan)->fetch(0, y));
+    return y;
+  };
+  const auto right = y_of({.calls = 1}), wrong = y_of({.calls = 1, .first_set = 1});
+  EXPECT_EQ(right[4 * 320], wrong[4 * 320] ^ 0x8000);
+  EXPECT_EQ(y_of({.calls = 2}), wrong) << "calls go on to the next set";
+  EXPECT_EQ(y_of({.calls = 2, .first_set = 1}), right) << "and around";
+}
+
+TEST(Mutants, EarlierRowIsTheOneThatOtherInputsLeft) {
+  const Problem p = problem("bf16");
+  const RandomExperts experts(p.layer, p.scheme, 3);
+  auto layer = mutant("mutant:earlier_row").load(p, experts, 1);
+  auto plan = (*layer)->plan(9, {}, 1);
+  const auto y_of = [&](const TestInputs& in) {
+    std::vector<std::uint16_t> y(in.x.size());
+    EXPECT_FALSE((*plan)->set_inputs(0, in.view()));
+    EXPECT_TRUE((*plan)->run({.calls = 1}).has_value());
+    EXPECT_FALSE((*plan)->fetch(0, y));
+    return y;
+  };
+  const auto a = y_of(random_inputs(p.layer, 9, 11)), b = y_of(random_inputs(p.layer, 9, 12));
+  const auto row = [](const std::vector<std::uint16_t>& y, std::ptrdiff_t r) {
+    return std::vector<std::uint16_t>(y.begin() + r * 320, y.begin() + (r + 1) * 320);
+  };
+  EXPECT_EQ(row(a, 4), row(b, 4));
+  EXPECT_NE(row(a, 3), row(b, 3));
+}
+
+TEST(Mutants, UnpoisonedLeavesAnOutputAsItWas) {
+  const Problem p = problem("bf16");
+  const RandomExperts experts(p.layer, p.scheme, 3);
+  const TestInputs in = random_inputs(p.layer, 9, 11);
+  auto layer = mutant("mutant:unpoisoned").load(p, experts, 1);
+  auto plan = (*layer)->plan(9, {}, 1);
+  std::vector<std::uint16_t> before(in.x.size()), after(in.x.size());
+  EXPECT_FALSE((*plan)->set_inputs(0, in.view()));
+  EXPECT_TRUE((*plan)->run({.calls = 1}).has_value());
+  EXPECT_FALSE((*plan)->fetch(0, before));
+  EXPECT_FALSE((*plan)->poison());
+  EXPECT_FALSE((*plan)->fetch(0, after));
+  EXPECT_EQ(before, after);
 }
 
 TEST(Mutants, HaveNamesOfTheirOwn) {
