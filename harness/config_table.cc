@@ -63,10 +63,27 @@ std::vector<std::string> order_warnings(const std::map<std::int64_t, std::size_t
   return warnings;
 }
 
+// What a tuned file's name promises; a file called otherwise promises nothing.
+void check_name(const ConfigTable& table, const Problem& problem) {
+  const auto named = parse_config_file_name(table.file.filename().string());
+  if (!named) return;
+  ConfigFileName wanted = {.experts = problem.layer.local_experts(),
+                           .intermediate_size = problem.layer.intermediate_size,
+                           .device_name = named->device_name,
+                           .dtype = std::string(problem.scheme->config_dtype()),
+                           .block_shape = problem.scheme->config_block_shape()};
+  if (*named == wanted) return;
+  throw InputError(table.file.string(), "it is tuned for another layer",
+                   "this one's files are called " + to_string(wanted));
+}
+
 }  // namespace
 
 ConfigTable load_config_table(const std::filesystem::path& file) {
-  const auto document = JsonDocument::read(file);
+  return read_config_table(JsonDocument::read(file), file);
+}
+
+ConfigTable read_config_table(const JsonDocument& document, const std::filesystem::path& file) {
   const JsonCursor top(document);
   ConfigTable table{.file = file};
   std::map<std::int64_t, std::size_t> places;
@@ -177,9 +194,15 @@ std::string config_file_name(const Layer& layer, const Scheme& scheme,
                     .block_shape = scheme.config_block_shape()});
 }
 
-std::vector<std::string> check_metadata(const ConfigTable& table, const Problem& problem,
-                                        const Device& device,
-                                        const std::map<std::string, std::string>& environment) {
+std::filesystem::path tuned_config_file(const Backend& backend, const Problem& problem) {
+  if (backend.config_folder().empty()) return {};
+  return std::filesystem::path(backend.config_folder()) /
+         config_file_name(problem.layer, *problem.scheme, backend.device().tuned_name());
+}
+
+std::vector<std::string> check_table(const ConfigTable& table, const Problem& problem,
+                                     const Device& device,
+                                     const std::map<std::string, std::string>& environment) {
   const std::map<std::string, std::string> must_match = {
       {"scheme", problem.scheme->name()},
       {"hidden_size", std::to_string(problem.layer.hidden_size)},
@@ -188,11 +211,19 @@ std::vector<std::string> check_metadata(const ConfigTable& table, const Problem&
   std::map<std::string, std::string> may_change = environment;
   may_change["device"] = normalized_device_name(device.name);
 
+  check_name(table, problem);
+  std::map<std::string, std::string> metadata = table.metadata;
+  if (const auto named = parse_config_file_name(table.file.filename().string())) {
+    // A class of devices is no device: such a file names the one that it was measured on inside.
+    const bool of_class = named->device_name == normalized_device_name(device.tuned_name());
+    if (!of_class) metadata.emplace("device", named->device_name);
+  }
   std::vector<std::string> stale;
-  for (const auto& [key, value] : table.metadata) {
+  for (const auto& [key, value] : metadata) {
     if (const auto found = must_match.find(key);
         found != must_match.end() && value != found->second) {
-      throw InputError(table.file.string(), "tuned for " + key + " " + in_quotes(value),
+      throw InputError(table.file.string() + ": /" + key,
+                       "tuned for " + key + " " + in_quotes(value),
                        "this layer has " + in_quotes(found->second));
     }
     const auto found = may_change.find(key);

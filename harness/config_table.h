@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/json/document.h"
 #include "kernels/backend.h"
 
 namespace moegauge {
@@ -32,6 +33,7 @@ struct ConfigChoice {
 // business. Any other key is metadata: a string, number or flag. Throws InputError, also for a
 // table without entries.
 ConfigTable load_config_table(const std::filesystem::path& file);
+ConfigTable read_config_table(const JsonDocument& document, const std::filesystem::path& file);
 
 // Nearest |key - M|, ties to the smaller key whatever the order in the file. The table has entries.
 ConfigChoice choose(const ConfigTable& table, std::int64_t tokens);
@@ -59,12 +61,17 @@ std::string normalized_device_name(std::string_view name);
 std::string config_file_name(const Layer& layer, const Scheme& scheme,
                              const std::string& device_name);
 
-// Throws InputError where scheme, hidden_size, top_k or group_size in the metadata disagree with
-// the layer: such a file must not be used. Returns the other metadata that no longer matches, each
-// as `key: file has "x", this run "y"`: `device`, and whatever else `environment` tells the present
-// value of (driver, compiler).
-std::vector<std::string> check_metadata(const ConfigTable& table, const Problem& problem,
-                                        const Device& device,
-                                        const std::map<std::string, std::string>& environment = {});
+// The tuned file of a layer on a backend's device, relative to the root, whether it is there or
+// not; empty where the backend has none at all.
+std::filesystem::path tuned_config_file(const Backend& backend, const Problem& problem);
+
+// Throws InputError where a name of the above form is of another E, N, dtype or block shape, or
+// where scheme, hidden_size, top_k or group_size in the metadata disagree with the layer: such a
+// file must not be used. Returns what else no longer matches, each as `key: file has "x", this run
+// "y"`: `device` (of the metadata, else of the name), and whatever else `environment` tells the
+// present value of (driver, compiler).
+std::vector<std::string> check_table(const ConfigTable& table, const Problem& problem,
+                                     const Device& device,
+                                     const std::map<std::string, std::string>& environment = {});
 
 }  // namespace moegauge

@@ -235,7 +235,7 @@ TEST(ConfigName, OfALayerHasLocalExpertsAndTrueWidth) {
 
 std::string metadata_refusal(const std::map<std::string, std::string>& metadata) {
   try {
-    check_metadata({.file = "t.json", .metadata = metadata}, qwen_rank(), device_named("cpu"));
+    check_table({.file = "t.json", .metadata = metadata}, qwen_rank(), device_named("cpu"));
   } catch (const InputError& error) {
     return error.what();
   }
@@ -249,13 +249,13 @@ TEST(Metadata, RefusesAFileOfAnotherLayer) {
                               {"group_size", "128"}}),
             "accepted");
   EXPECT_EQ(metadata_refusal({{"scheme", "fp8_ptpc"}}),
-            "t.json: tuned for scheme \"fp8_ptpc\"; this layer has \"fp8_block\"");
+            "t.json: /scheme: tuned for scheme \"fp8_ptpc\"; this layer has \"fp8_block\"");
   EXPECT_EQ(metadata_refusal({{"hidden_size", "4096"}}),
-            "t.json: tuned for hidden_size \"4096\"; this layer has \"2048\"");
+            "t.json: /hidden_size: tuned for hidden_size \"4096\"; this layer has \"2048\"");
   EXPECT_EQ(metadata_refusal({{"top_k", "6"}}),
-            "t.json: tuned for top_k \"6\"; this layer has \"8\"");
+            "t.json: /top_k: tuned for top_k \"6\"; this layer has \"8\"");
   EXPECT_EQ(metadata_refusal({{"group_size", "32"}}),
-            "t.json: tuned for group_size \"32\"; this layer has \"128\"");
+            "t.json: /group_size: tuned for group_size \"32\"; this layer has \"128\"");
 }
 
 TEST(Metadata, OfAnotherDeviceOrCompilerIsStale) {
@@ -264,12 +264,55 @@ TEST(Metadata, OfAnotherDeviceOrCompilerIsStale) {
                                           {"compiler", "12.4"},
                                           {"date", "2026-01-01"},
                                           {"triton_version", "3.6.0"}}};
-  EXPECT_TRUE(check_metadata(table, qwen_rank(), device_named("NVIDIA_H200")).empty());
+  EXPECT_TRUE(check_table(table, qwen_rank(), device_named("NVIDIA_H200")).empty());
   EXPECT_EQ(
-      check_metadata(table, qwen_rank(), device_named("NVIDIA_L40S"),
-                     {{"driver", "560.2"}, {"compiler", "12.4"}}),
+      check_table(table, qwen_rank(), device_named("NVIDIA_L40S"),
+                  {{"driver", "560.2"}, {"compiler", "12.4"}}),
       (std::vector<std::string>{"device: file has \"NVIDIA H200 NVL\", this run \"NVIDIA_L40S\"",
                                 "driver: file has \"550.1\", this run \"560.2\""}));
+}
+
+std::string name_refusal(const std::string& file) {
+  try {
+    check_table({.file = file}, qwen_rank(), device_named("NVIDIA_H200"));
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+// The layer: 128 experts, N 384, fp8_block.
+TEST(TableName, OfAnotherLayerIsRefused) {
+  const std::string right =
+      "E=128,N=384,device_name=NVIDIA_H200,dtype=fp8_w8a8,block_shape=[128,128].json";
+  EXPECT_EQ(name_refusal("x/" + right), "accepted");
+  EXPECT_EQ(name_refusal("mine.json"), "accepted") << "a name of no form promises nothing";
+  for (const char* wrong :
+       {"E=64,N=384,device_name=NVIDIA_H200,dtype=fp8_w8a8,block_shape=[128,128].json",
+        "E=128,N=768,device_name=NVIDIA_H200,dtype=fp8_w8a8,block_shape=[128,128].json",
+        "E=128,N=384,device_name=NVIDIA_H200,dtype=int8_w8a8,block_shape=[128,128].json",
+        "E=128,N=384,device_name=NVIDIA_H200.json",
+        "E=128,N=384,device_name=NVIDIA_H200,dtype=fp8_w8a8,block_shape=[64,128].json"}) {
+    EXPECT_EQ(name_refusal(wrong), std::string(wrong) +
+                                       ": it is tuned for another layer; this one's files are "
+                                       "called " +
+                                       right);
+  }
+}
+
+TEST(TableName, OfAnotherDeviceIsStale) {
+  const ConfigTable table = {
+      .file = "E=128,N=384,device_name=AMD_MI300X,dtype=fp8_w8a8,block_shape=[128,128].json"};
+  EXPECT_EQ(check_table(table, qwen_rank(), device_named("NVIDIA_H200")),
+            std::vector<std::string>{"device: file has \"AMD_MI300X\", this run \"NVIDIA_H200\""});
+}
+
+TEST(TableName, OfADeviceClassIsNotStaleOnADeviceOfIt) {
+  Device device = device_named("Some_CPU");
+  device.tuned_class = "CPU_avx2";
+  const ConfigTable table = {
+      .file = "E=128,N=384,device_name=CPU_avx2,dtype=fp8_w8a8,block_shape=[128,128].json"};
+  EXPECT_TRUE(check_table(table, qwen_rank(), device).empty());
 }
 
 // Engines' own files are another project's data and not in this repository.

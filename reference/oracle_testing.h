@@ -2,9 +2,11 @@
 // as its definition reads, one pair and one sum at a time.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <mutex>
 #include <set>
+#include <utility>
 
 #include "reference/oracle.h"
 #include "reference/schemes/scheme_testing.h"

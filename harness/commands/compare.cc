@@ -2,11 +2,15 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
 
+#include "harness/commands/options.h"
+#include "harness/commands/output_place.h"
 #include "harness/commands/results.h"
 #include "harness/judge/comparison.h"
 #include "harness/judge/report.h"
@@ -27,12 +31,13 @@ struct CompareOptions {
 void declare_options(CLI::App& app, CompareOptions& o) {
   app.add_option("A", o.a, "Result file: before")->required();
   app.add_option("B", o.b, "Result file: after")->required();
-  app.add_option("--policy", o.policy,
-                 "Policy whose ratio limit is the margin of `same` and whose spread between runs "
-                 "widens the intervals [default]");
-  app.add_option("--filter", o.filter, "Only cases (rivals: points) whose id matches this glob");
-  app.add_option("--markdown", o.markdown, "Also write the tables as Markdown to this file");
-  app.add_flag("--json", o.json, "Print JSON instead of text");
+  add_policy(
+      app, o.policy,
+      "Policy whose ratio limit is the margin of `same` and whose spread between runs widens "
+      "the intervals");
+  add_filter(app, o.filter, "Only cases (rivals: points) whose id matches this glob");
+  add_markdown(app, o.markdown, "the tables as Markdown");
+  add_json_flag(app, o.json);
   app.footer(
       "Ratios are B / A: below 1, B is faster. `faster` and `slower`: the whole interval lies on "
       "one "
@@ -42,7 +47,13 @@ void declare_options(CLI::App& app, CompareOptions& o) {
 }
 
 int compare_files(const CompareOptions& o, const Environment& environment) {
-  const Policy policy = load_policy(find_policy(o.policy, find_root()));
+  const std::filesystem::path policy_file = find_policy(o.policy, find_root());
+  if (!o.markdown.empty()) {
+    const std::array taken = {NamedFile{"a result", o.a}, NamedFile{"a result", o.b},
+                              NamedFile{"the policy", policy_file}};
+    require_own_place("--markdown", o.markdown, taken);
+  }
+  const Policy policy = load_policy(policy_file);
   const Result a = load_for_judging(o.a, environment);
   const Result b = load_for_judging(o.b, environment);
   const SideBySide table = compare(a, b, policy, o.filter);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/commands/machine_facts.h"
+#include "harness/commands/options.h"
 #include "harness/commands/results.h"
 #include "harness/judge/text_table.h"
 #include "harness/measure/prepare.h"
@@ -29,11 +30,13 @@ struct DoctorOptions {
 };
 
 void declare_options(CLI::App& app, DoctorOptions& o) {
-  app.add_flag("--measure", o.measure,
-               "Also measure each backend's ceilings: memory reads and, per scheme, dot products");
+  CLI::Option* measure = app.add_flag(
+      "--measure", o.measure,
+      "Also measure each backend's ceilings: memory reads and, per scheme, dot products");
   app.add_option("--model", o.model,
-                 "Model whose layer they are measured for [that of suites/quick.json]");
-  app.add_flag("--json", o.json, "Print JSON instead of text");
+                 "Model whose layer they are measured for [that of suites/quick.json]")
+      ->needs(measure);
+  add_json_flag(app, o.json);
   app.footer(
       "Shows what this machine offers, which backends are there, how to get the others, and what "
       "would "

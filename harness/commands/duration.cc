@@ -1,8 +1,10 @@
 #include "harness/commands/duration.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <system_error>
 
 #include "reference/base/input_error.h"
 

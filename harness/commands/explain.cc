@@ -3,16 +3,18 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
 #include <vector>
 
-#include "harness/commands/candidates.h"
+#include "harness/commands/options.h"
 #include "harness/commands/results.h"
 #include "harness/config_table.h"
 #include "harness/judge/text_table.h"
+#include "harness/measure/candidates.h"
 #include "harness/measure/prepare.h"
 #include "harness/root.h"
 #include "harness/suite/suite.h"
@@ -37,7 +39,7 @@ void declare_options(CLI::App& app, ExplainOptions& o) {
   app.add_option("--tp", o.asked.tp, "Tensor-parallel ranks [1]")->check(CLI::Range(1, most));
   app.add_option("--ep", o.asked.ep, "Expert-parallel ranks [1]")->check(CLI::Range(1, most));
   app.add_option("--tokens", o.asked.tokens, "Batch size [1]")->check(CLI::Range(0, most));
-  app.add_flag("--json", o.json, "Print JSON instead of text");
+  add_json_flag(app, o.json);
   app.footer(
       "Shows every backend in the order in which `auto` tries them: chosen, would also serve, "
       "refuses "
@@ -56,10 +58,8 @@ std::string layer_line(const Problem& p) {
 
 // One phrase on the configs that the chosen backend would run with.
 std::string config_line(const Problem& problem, const Backend& backend, const fs::path& root) {
-  if (backend.config_folder().empty()) return "default config only: it has no tuned files";
-  const fs::path file =
-      fs::path(backend.config_folder()) /
-      config_file_name(problem.layer, *problem.scheme, backend.device().tuned_name());
+  const fs::path file = tuned_config_file(backend, problem);
+  if (file.empty()) return "default config only: it has no tuned files";
   std::error_code ignored;
   if (!fs::exists(root / file, ignored)) {
     return "default config only: there is no tuned file " + file.string();
@@ -73,10 +73,8 @@ std::string config_line(const Problem& problem, const Backend& backend, const fs
 std::vector<std::string> ways_out(const std::vector<Candidate>& candidates) {
   std::vector<std::string> ways;
   for (const Candidate& c : candidates) {
-    if (c.standing == Standing::refuses) ways.push_back(c.backend + " would need: " + c.why);
-    if (c.standing == Standing::absent) {
-      ways.push_back(c.backend + " would need: " + (c.remedy.empty() ? c.why : c.remedy));
-    }
+    ways.push_back(std::string(c.backend->name()) +
+                   " would need: " + (c.remedy.empty() ? c.why : c.remedy));
   }
   return ways;
 }
@@ -86,7 +84,7 @@ std::string text_of(const std::vector<Candidate>& candidates) {
   for (const Candidate& c : candidates) {
     std::string why = c.reason.empty() ? c.why : c.reason + ": " + c.why;
     if (!c.remedy.empty()) why += "; " + c.remedy;
-    table.add({c.backend, std::string(to_string(c.standing)), why});
+    table.add({std::string(c.backend->name()), std::string(to_string(c.standing)), why});
   }
   return table.str();
 }
@@ -94,7 +92,7 @@ std::string text_of(const std::vector<Candidate>& candidates) {
 Json json_of(const std::vector<Candidate>& candidates) {
   Json list = Json::array();
   for (const Candidate& c : candidates) {
-    list.push_back({{"backend", c.backend},
+    list.push_back({{"backend", c.backend->name()},
                     {"standing", to_string(c.standing)},
                     {"reason", c.reason},
                     {"why", c.why},
@@ -107,14 +105,9 @@ int explain(const ExplainOptions& o, const Environment& environment) {
   const fs::path root = find_root();
   const Problem problem = problem_of(o.asked, root);
   const std::vector<Candidate> candidates = candidates_for(problem, environment.backends);
-  const auto chosen = std::ranges::find(candidates, Standing::chosen, &Candidate::standing);
-  const bool served = chosen != candidates.end();
-  const std::string configs =
-      served
-          ? config_line(
-                problem,
-                *environment.backends[static_cast<std::size_t>(chosen - candidates.begin())], root)
-          : "";
+  const Backend* chosen = chosen_of(candidates);
+  const bool served = chosen != nullptr;
+  const std::string configs = served ? config_line(problem, *chosen, root) : "";
   if (o.json) {
     environment.out << strict_json({{"layer", layer_line(problem)},
                                     {"served", served},
@@ -125,7 +118,7 @@ int explain(const ExplainOptions& o, const Environment& environment) {
   }
   environment.out << layer_line(problem) << "\n\n" << text_of(candidates);
   if (served) {
-    environment.out << "\n" << chosen->backend << ": " << configs << '\n';
+    environment.out << "\n" << chosen->name() << ": " << configs << '\n';
     return exit_ok;
   }
   environment.out << "\nnobody serves this layer\n";

@@ -1,6 +1,7 @@
 #include "harness/commands/gate.h"
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -8,9 +9,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <span>
 #include <string>
 #include <tuple>
 
+#include "harness/commands/options.h"
+#include "harness/commands/output_place.h"
 #include "harness/commands/results.h"
 #include "harness/judge/judge.h"
 #include "harness/judge/report.h"
@@ -37,15 +41,15 @@ struct GateOptions {
 void declare_options(CLI::App& app, GateOptions& o) {
   app.add_option("RESULT", o.result, "Result file to judge")->required();
   app.add_option("--baseline", o.baseline, "Result file to judge it against")->required();
-  app.add_option("--policy", o.policy, "Name of a shipped policy, or a policy file [default]");
-  app.add_option("--filter", o.filter, "Only cases whose id matches this glob, on both sides");
+  add_policy(app, o.policy, "Name of a shipped policy, or a policy file");
+  add_filter(app, o.filter, "Only cases whose id matches this glob, on both sides");
   app.add_option("--explain", o.explain,
                  "Print every number behind the cases that match this glob");
-  app.add_option("--markdown", o.markdown, "Also write a report for a pull request to this file");
+  add_markdown(app, o.markdown, "a report for a pull request");
   app.add_option("--junit", o.junit, "Also write JUnit XML to this file");
   app.add_flag("--github", o.github,
                "Print GitHub annotations, and add the report to the job's step summary");
-  app.add_flag("--json", o.json, "Print JSON instead of text");
+  add_json_flag(app, o.json);
   app.footer(
       "A case fails when its latency is surely more than the policy's limit above the baseline, "
       "when "
@@ -95,9 +99,20 @@ bool print_explanations(const Judgement& judgement, const std::string& glob, std
   return any;
 }
 
+// Before anything is read, so that a wrong command line costs nothing.
+void require_own_places(const GateOptions& o, const fs::path& policy) {
+  const std::array taken = {NamedFile{"the result", o.result},
+                            NamedFile{"the baseline", o.baseline}, NamedFile{"the policy", policy},
+                            NamedFile{"--junit", o.junit}};
+  if (!o.markdown.empty()) require_own_place("--markdown", o.markdown, taken);
+  if (!o.junit.empty()) require_own_place("--junit", o.junit, std::span(taken).first(3));
+}
+
 int gate(const GateOptions& o, const Environment& environment) {
   const fs::path root = find_root();
-  const Policy policy = load_policy(find_policy(o.policy, root));
+  const fs::path policy_file = find_policy(o.policy, root);
+  require_own_places(o, policy_file);
+  const Policy policy = load_policy(policy_file);
   const Result result = load_for_judging(o.result, environment);
   if (std::error_code ignored; !fs::exists(o.baseline, ignored)) {
     environment.err << "moegauge: " << o.baseline

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/commands/options.h"
 #include "harness/commands/results.h"
 #include "harness/config_table.h"
 #include "harness/judge/numbers.h"
@@ -183,7 +184,7 @@ Action add_list(CLI::App& subcommand) {
       .add_option("KIND", options->kind, "backends, schemes, models, suites, configs or policies")
       ->required()
       ->check(CLI::IsMember(names));
-  subcommand.add_flag("--json", options->json, "Print a JSON array instead of a table");
+  add_json_flag(subcommand, options->json, "a table");
   subcommand.footer("Exit codes: 0; 2 bad usage or a shipped file that cannot be read; 4 none.");
   return [options](const Environment& environment) { return list(*options, environment); };
 }

@@ -17,6 +17,9 @@
 
 #include "harness/commands/duration.h"
 #include "harness/commands/interrupt.h"
+#include "harness/commands/options.h"
+#include "harness/commands/output_place.h"
+#include "harness/commands/preflight.h"
 #include "harness/commands/progress.h"
 #include "harness/commands/selection.h"
 #include "harness/commands/table.h"
@@ -26,7 +29,6 @@
 #include "harness/root.h"
 #include "harness/worker/runner.h"
 #include "reference/base/input_error.h"
-#include "reference/inputs.h"
 
 namespace moegauge {
 namespace {
@@ -61,7 +63,7 @@ void declare_options(CLI::App& app, RunOptions& o) {
                  "Measure on these instead of the suite's: cpu,...")
       ->delimiter(',');
   app.add_option("--device", o.selection.device, "Device of one backend, e.g. cpu:0");
-  app.add_option("--filter", o.selection.filter, "Only cases whose id matches this glob");
+  add_filter(app, o.selection.filter, "Only cases whose id matches this glob");
   app.add_option("--tokens", o.selection.tokens,
                  "These batch sizes instead of the suite's: 1,16 or 1-4096*2");
   app.add_option("--shard", o.selection.shard, "Part I of N of the points: I/N");
@@ -101,19 +103,6 @@ std::string repro_line(const RunOptions& o, const CaseCoordinates& c) {
   return line + " --iterate " + shell_quoted(case_id(c)) + " --seed " + std::to_string(o.seed);
 }
 
-// Everything that can be wrong with a case before anything is started: its model's split, its
-// routing law, its config's words.
-void preflight(const std::vector<CaseCoordinates>& cases, const fs::path& root) {
-  std::map<std::string, bool> seen;
-  for (const CaseCoordinates& c : cases) {
-    parse_config_request(c.config, case_id(c));
-    const std::string key = c.model + '\n' + c.scheme + '\n' + std::to_string(c.tp) + '\n' +
-                            std::to_string(c.ep) + '\n' + c.routing;
-    if (!seen.emplace(key, true).second) continue;
-    parse_routing_law(c.routing, problem_of(c, root).layer);
-  }
-}
-
 // Changes with every build: a journal of other kernels must not be taken for this one's.
 std::string build_identity() {
   std::error_code ignored;
@@ -138,14 +127,13 @@ std::string journal_header(const Suite& suite, const RunOptions& o,
          " cases " + std::to_string(cases % 1'000'000) + " build " + build_identity();
 }
 
-// Before anything is measured: a result must not land on a folder or on the suite itself.
-void require_writable_place(const fs::path& out, const fs::path& suite_file) {
-  std::error_code ignored;
-  if (fs::is_directory(out, ignored)) {
-    throw InputError("--out " + out.string(), "it is a folder", "name a file in it");
-  }
-  if (fs::equivalent(out, suite_file, ignored)) {
-    throw InputError("--out " + out.string(), "it is the suite that is run", "name another file");
+// Before anything is measured. The journal beside the result counts: it is written over, or set
+// aside, just the same.
+void require_writable_place(const fs::path& out, std::span<const NamedFile> read) {
+  if (out.empty()) return;
+  const std::string journal = out.string() + ".journal";
+  for (const fs::path& place : {out, fs::path(journal), fs::path(journal + ".old")}) {
+    require_own_place("--out", place, read);
   }
 }
 
@@ -239,13 +227,13 @@ int run(const RunOptions& o, const Environment& environment) {
     environment.err << "moegauge: no case of " << o.suite << " matches; see moegauge list suites\n";
     return exit_no_verdict;
   }
-  preflight(cases, root);
+  check_inputs(cases, suite_file, environment.backends, root);
 
   const bool iterating = !o.selection.iterate.empty();
   const fs::path out = !o.out.empty() ? fs::path(o.out)
                        : iterating    ? fs::path()
                                       : "results/latest.json";
-  require_writable_place(out, suite_file);
+  require_writable_place(out, files_read(cases, suite_file, environment.backends, root));
   Journaled journaled = open_journal(out, suite, o, cases, environment.backends);
   const ProgressStyle style = o.quiet                        ? ProgressStyle::quiet
                               : ::isatty(STDERR_FILENO) != 0 ? ProgressStyle::bar

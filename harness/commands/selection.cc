@@ -96,7 +96,7 @@ std::vector<CaseCoordinates> select_cases(const Suite& suite, const SelectionOpt
   if (!options.tokens.empty()) {
     cases = override_tokens(cases, parse_token_list(options.tokens, "--tokens"));
   }
-  if (!options.filter.empty()) cases = filter_cases(cases, options.filter);
+  cases = filter_cases(cases, options.filter);
   if (!options.iterate.empty()) cases = only_case(cases, options.iterate);
   if (!options.shard.empty()) {
     const auto [index, count] = parse_shard(options.shard);

@@ -19,7 +19,7 @@ struct SelectionOptions {
   std::vector<std::string> backends = {};  // empty: as the suite says
   std::string device = {};                 // "cpu" or "cpu:0": that backend, that device
   std::string tokens = {};                 // list as parse_token_list reads it
-  std::string filter = {};                 // glob on case ids
+  std::string filter = "*";                // glob on case ids; an empty one matches none
   std::string iterate = {};                // the id of one case
   std::string shard = {};                  // "I/N", 1-based
 };

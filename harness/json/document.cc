@@ -1,14 +1,15 @@
 #include "harness/json/document.h"
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 #include <vector>
 
 #include "harness/json/cursor.h"
 #include "harness/json/nearest.h"
-#include "harness/json/text_file.h"
 #include "reference/base/input_error.h"
+#include "reference/base/text_file.h"
 
 namespace moegauge {
 namespace {

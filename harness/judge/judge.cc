@@ -127,6 +127,10 @@ class Judge {
       status(Verdict::no_verdict, now + ": mend the machine and run again");
     } else if (!was_ok) {
       status(Verdict::not_judged, now + ": nothing to judge");
+    } else if (std::ranges::count(outcome.absent_backends, baseline->backend) > 0) {
+      status(Verdict::no_verdict,
+             now + "; the baseline's device, " + baseline->device +
+                 ", is not on this machine: run where it is, or record a baseline of what is here");
     } else if (record.device != baseline->device && !record.device.empty()) {
       status(Verdict::no_verdict, now + ", but the baseline is of another device, " +
                                       baseline->device + ": record one on " + record.device);

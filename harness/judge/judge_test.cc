@@ -263,6 +263,30 @@ TEST(Gate, FailsWhereACaseIsNoLongerOk) {
   }
 }
 
+// A machine without the device says nothing about the kernel; one with it whose backend no longer
+// serves does.
+TEST(Gate, TellsAMissingDeviceFromABackendThatNoLongerServes) {
+  Result result = fake_result(), baseline = fake_result();
+  baseline.cases.resize(1);
+  result.cases.resize(1);
+  baseline.cases[0].backend = baseline.cases[0].coordinates.backend = "gpu";
+  result.cases[0].coordinates.backend = "gpu";
+  result.cases[0].device = "";
+  const auto outcome = [&](std::vector<std::string> absent) {
+    result.cases[0].outcome = Unmeasured{.status = Status::unsupported,
+                                         .reason = "gpu: no driver",
+                                         .absent_backends = std::move(absent)};
+    return judged(result, baseline);
+  };
+  const Judgement without_device = outcome({"gpu"});
+  EXPECT_EQ(exit_code(without_device), 4);
+  EXPECT_THAT(without_device.cases[0].sentence(),
+              HasSubstr("now unsupported (gpu: no driver); the baseline's device, fake device, is "
+                        "not on this machine: run where it is"));
+  EXPECT_EQ(exit_code(outcome({})), 1);
+  EXPECT_EQ(exit_code(outcome({"another-gpu"})), 1);
+}
+
 TEST(Gate, BlamesNoKernelForABrokenMachine) {
   Result result = fake_result();
   result.cases[0].outcome =

@@ -1,10 +1,10 @@
 #include "harness/measure/prepare.h"
 
-#include <algorithm>
-#include <optional>
+#include <cstddef>
 #include <utility>
 
 #include "harness/config_table.h"
+#include "harness/measure/candidates.h"
 #include "reference/base/input_error.h"
 
 namespace moegauge {
@@ -19,30 +19,26 @@ struct ResolvedConfig {
 };
 
 Unmeasured not_measured(Status status, std::string reason) {
-  return {.status = status, .reason = std::move(reason), .check = std::nullopt};
+  return {.status = status, .reason = std::move(reason)};
 }
 
-// Why `backend` cannot serve the problem, or nothing.
-std::optional<std::string> cannot_serve(const Backend& backend, const Problem& problem) {
-  const Availability availability = backend.availability();
-  if (!availability.present) return availability.detail;
-  if (auto refusal = backend.refuses(problem)) {
-    return std::string(to_string(refusal->reason)) + ": " + refusal->sentence;
-  }
-  return std::nullopt;
-}
-
-Expected<const Backend*, Unmeasured> find_backend(const std::string& wanted, const Problem& problem,
-                                                  std::span<const Backend* const> backends) {
-  std::string reasons;
-  for (const Backend* backend : backends) {
-    if (wanted != "auto" && backend->name() != wanted) continue;
-    const auto reason = cannot_serve(*backend, problem);
-    if (!reason) return backend;
-    reasons += (reasons.empty() ? "" : "; ") + std::string(backend->name()) + ": " + *reason;
+// What to record where nobody serves.
+Unprepared unserved(std::span<const Candidate> candidates, const std::string& wanted) {
+  Unprepared unprepared{.outcome = not_measured(Status::unsupported, "")};
+  std::string& reasons = unprepared.outcome.reason;
+  std::size_t present = 0;
+  for (const Candidate& candidate : candidates) {
+    const std::string name(candidate.backend->name());
+    const std::string reason = candidate.reason.empty() ? "" : candidate.reason + ": ";
+    reasons += (reasons.empty() ? "" : "; ") + name + ": " + reason + candidate.why;
+    if (candidate.standing == Standing::absent) {
+      unprepared.outcome.absent_backends.push_back(name);
+    } else {
+      unprepared.backend = ++present == 1 ? candidate.backend : nullptr;
+    }
   }
   if (reasons.empty()) reasons = "no backend is called " + wanted;
-  return Unexpected{not_measured(Status::unsupported, reasons)};
+  return unprepared;
 }
 
 Expected<ResolvedConfig, Unmeasured> from_file(const fs::path& file, std::string source,
@@ -51,7 +47,7 @@ Expected<ResolvedConfig, Unmeasured> from_file(const fs::path& file, std::string
   try {
     const ConfigTable table = load_config_table(file);
     ResolvedConfig resolved;
-    resolved.record.stale = check_metadata(table, problem, device);
+    resolved.record.stale = check_table(table, problem, device);
     ConfigChoice choice = choose(table, problem.tokens);
     resolved.record.source = std::move(source);
     // Relative where it can be, so that records of two machines compare.
@@ -70,14 +66,14 @@ Expected<ResolvedConfig, Unmeasured> from_file(const fs::path& file, std::string
 
 Expected<ResolvedConfig, Unmeasured> tuned_config(const Backend& backend, const Problem& problem,
                                                   const fs::path& root) {
-  const Device device = backend.device();
-  const std::string name = config_file_name(problem.layer, *problem.scheme, device.tuned_name());
-  const fs::path file = root / backend.config_folder() / name;
+  const fs::path file = tuned_config_file(backend, problem);
   std::error_code ignored;
-  if (backend.config_folder().empty() || !fs::exists(file, ignored)) {
-    return Unexpected{not_measured(Status::skipped, "no tuned file " + name)};
+  if (file.empty() || !fs::exists(root / file, ignored)) {
+    return Unexpected{
+        not_measured(Status::skipped, file.empty() ? "the backend has no tuned files"
+                                                   : "no tuned file " + file.filename().string())};
   }
-  return from_file(file, "tuned", problem, device, root);
+  return from_file(root / file, "tuned", problem, backend.device(), root);
 }
 
 Expected<ResolvedConfig, Unmeasured> resolve_config(const CaseCoordinates& c,
@@ -106,7 +102,8 @@ Problem problem_of(const CaseCoordinates& c, const fs::path& root) {
   Problem problem;
   problem.scheme = make_scheme(c.scheme);
   if (!problem.scheme) {
-    throw InputError(case_id(c), "no scheme is called " + c.scheme, "see moegauge list schemes");
+    const UnknownName unknown = unknown_scheme(c.scheme);
+    throw InputError(case_id(c), unknown.wrong, unknown.right);
   }
   problem.layer = rank_layer(load_model(c.model, root), c.tp, c.ep);
   if (const auto only = problem.scheme->traits().only) problem.layer.dtype = *only;
@@ -114,25 +111,27 @@ Problem problem_of(const CaseCoordinates& c, const fs::path& root) {
   return problem;
 }
 
-Expected<PreparedCase, Unmeasured> prepare_case(const CaseCoordinates& c, const Problem& problem,
+Expected<PreparedCase, Unprepared> prepare_case(const CaseCoordinates& c, const Problem& problem,
                                                 std::span<const Backend* const> backends,
                                                 const fs::path& root) {
   if (c.op != "fused_moe") {
-    return Unexpected{not_measured(Status::unsupported, "op " + c.op +
-                                                            " has no measurement here; "
-                                                            "fused_moe has")};
+    return Unexpected{Unprepared{not_measured(
+        Status::unsupported, "op " + c.op + " has no measurement here; fused_moe has")}};
   }
   PreparedCase prepared;
   prepared.problem = problem;
   prepared.problem.tokens = c.tokens;
-  auto backend = find_backend(c.backend, prepared.problem, backends);
-  if (!backend) return Unexpected{std::move(backend).error()};
-  prepared.backend = *backend;
+  const auto candidates = candidates_for(prepared.problem, backends, c.backend);
+  prepared.backend = chosen_of(candidates);
+  if (prepared.backend == nullptr) return Unexpected{unserved(candidates, c.backend)};
+  const auto unprepared = [&](Unmeasured outcome) {
+    return Unexpected{Unprepared{std::move(outcome), prepared.backend}};
+  };
   auto resolved = resolve_config(c, *prepared.backend, prepared.problem, root);
-  if (!resolved) return Unexpected{std::move(resolved).error()};
+  if (!resolved) return unprepared(std::move(resolved).error());
   if (auto refusal = prepared.backend->refuses_config(prepared.problem, resolved->config)) {
-    return Unexpected{not_measured(Status::refused_config, std::string(to_string(refusal->reason)) +
-                                                               ": " + refusal->sentence)};
+    return unprepared(not_measured(Status::refused_config, std::string(to_string(refusal->reason)) +
+                                                               ": " + refusal->sentence));
   }
   prepared.config = std::move(resolved->config);
   prepared.config_record = std::move(resolved->record);

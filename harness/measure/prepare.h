@@ -26,10 +26,16 @@ struct PreparedCase {
 // not divide N).
 Problem problem_of(const CaseCoordinates& c, const std::filesystem::path& root);
 
-// Resolves `auto` to the first backend that does not refuse, and the config to numbers. The error
-// is unsupported (absent device, refusal, with every backend's reason for `auto`), refused_config
-// or skipped ("no tuned file NAME").
-Expected<PreparedCase, Unmeasured> prepare_case(const CaseCoordinates& c, const Problem& problem,
+// Why a case cannot run: unsupported (absent device, refusal, with every backend's reason for
+// `auto`), refused_config or skipped ("no tuned file NAME").
+struct Unprepared {
+  Unmeasured outcome;
+  // Present, and the only one that could have run it; else null. Says on which device it is so.
+  const Backend* backend = nullptr;
+};
+
+// Resolves `auto` to the first backend that does not refuse, and the config to numbers.
+Expected<PreparedCase, Unprepared> prepare_case(const CaseCoordinates& c, const Problem& problem,
                                                 std::span<const Backend* const> backends,
                                                 const std::filesystem::path& root);
 

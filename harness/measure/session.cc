@@ -117,7 +117,7 @@ std::variant<Rival, LayerSession::Finished> LayerSession::admit(std::size_t inde
                                                                 const Point& point, bool& tainted) {
   enter(index, Phase::prepare);
   auto prepared = prepare_case(cases_[index], problem_, backends_, root_);
-  if (!prepared) return finish(index, std::move(prepared).error(), nullptr);
+  if (!prepared) return finish_unprepared(index, std::move(prepared).error());
   enter(index, Phase::load);
   Residence& residence = reside(*prepared);
   if (const Fault* fault = std::get_if<Fault>(&residence)) {
@@ -214,6 +214,16 @@ void LayerSession::enter(std::size_t index, Phase phase) {
   current_ = index;
   phase_ = phase;
   in_flight_(index, phase);
+}
+
+LayerSession::Finished LayerSession::finish_unprepared(std::size_t index,
+                                                       Unprepared unprepared) const {
+  Finished finished = finish(index, std::move(unprepared.outcome), nullptr);
+  if (unprepared.backend != nullptr) {
+    finished.record.backend = unprepared.backend->name();
+    finished.record.device = device_key(unprepared.backend->device());
+  }
+  return finished;
 }
 
 LayerSession::Finished LayerSession::finish(std::size_t index,

@@ -67,6 +67,7 @@ class LayerSession {
   std::int64_t weight_sets_wanted(const PreparedCase& prepared) const;
   const Truth& truth_for(const Rival& rival, const Point& point);
   void enter(std::size_t index, Phase phase);
+  Finished finish_unprepared(std::size_t index, Unprepared unprepared) const;
   Finished finish(std::size_t index, std::variant<Measured, Unmeasured> outcome,
                   const PreparedCase* prepared) const;
 

@@ -146,6 +146,7 @@ void put_unmeasured(Json& json, const Unmeasured& unmeasured) {
   if (unmeasured.reason.empty())
     throw std::invalid_argument("a record that is not ok without a reason");
   json["reason"] = unmeasured.reason;
+  if (!unmeasured.absent_backends.empty()) json["absent_backends"] = unmeasured.absent_backends;
   if (unmeasured.check) put_check(json, *unmeasured.check);
 }
 

@@ -4,6 +4,7 @@
 #include "harness/json/cursor.h"
 #include "harness/json/nearest.h"
 #include "harness/result/case_json.h"
+#include "harness/result/contradictions.h"
 #include "harness/result/json_fields.h"
 #include "harness/result/result_io.h"
 
@@ -81,6 +82,7 @@ LatencySummary read_latency(const JsonCursor& cursor) {
                          .mean = get("mean")};
   for (const auto& item : cursor.at("samples").items())
     latency.samples.push_back(item.number(0, infinity));
+  refuse_contradictions(cursor, latency);
   return latency;
 }
 
@@ -94,7 +96,9 @@ double read_metric(const JsonCursor& metrics, const char* name) {
   const std::string text = reason->string();
   if (text.starts_with(infinite_word)) return infinity;
   if (text.starts_with(minus_infinite_word)) return -infinity;
-  return std::numeric_limits<double>::quiet_NaN();
+  if (text == nan_word) return std::numeric_limits<double>::quiet_NaN();
+  reason->fail(in_quotes(text) + " does not say which value null stands for",
+               std::string(infinite_word) + ", " + minus_infinite_word + " or " + nan_word);
 }
 
 ErrorMetrics read_metrics(const JsonCursor& cursor) {
@@ -108,6 +112,7 @@ ErrorMetrics read_metrics(const JsonCursor& cursor) {
   metrics.non_finite = cursor.at("non_finite").integer(0, any_count);
   if (const auto bad = cursor.at("first_bad"); !bad.is_null())
     metrics.first_bad = bad.integer(0, any_count);
+  refuse_contradictions(cursor, metrics);
   return metrics;
 }
 
@@ -132,10 +137,15 @@ CheckResult read_check(const JsonCursor& top) {
                                                         "accumulation")};
   check.checked = {.tokens = top.at("checked").at("tokens").integer(0, any_count),
                    .rows = top.at("checked").at("rows").integer(0, any_count)};
+  refuse_contradictions(top.at("checked"), check.checked);
   return check;
 }
 
 Measured read_measured(const JsonCursor& top) {
+  for (const char* key : {"reason", "absent_backends"}) {
+    if (const auto why = top.find(key))
+      why->fail("a reason in a case that is ok", "only a case that is not ok has one");
+  }
   Measured measured;
   measured.latency = read_latency(top.at("latency_us"));
   measured.check = read_check(top);
@@ -164,9 +174,18 @@ Unmeasured read_unmeasured(const JsonCursor& top, Status status) {
     latency->fail("a latency in a case that is " + std::string(to_string(status)),
                   "only an ok case has a latency");
   }
+  for (const char* key : {"tflops", "gbytes_per_s", "roofline", "sampling", "stages_us",
+                          "telemetry", "unstable", "suspect", "suspect_reason"}) {
+    if (const auto measured = top.find(key)) {
+      measured->fail("a measurement in a case that is " + std::string(to_string(status)),
+                     "only an ok case was measured");
+    }
+  }
   Unmeasured unmeasured{.status = status, .reason = top.at("reason").string()};
   if (unmeasured.reason.empty())
     top.at("reason").fail("an empty reason", "say why the case is not ok");
+  if (const auto absent = top.find("absent_backends"))
+    unmeasured.absent_backends = read_strings(*absent);
   if (top.find("error")) unmeasured.check = read_check(top);
   return unmeasured;
 }

@@ -11,11 +11,11 @@
 #include "harness/json/cursor.h"
 #include "harness/json/document.h"
 #include "harness/json/nearest.h"
-#include "harness/json/text_file.h"
 #include "harness/result/json_fields.h"
 #include "harness/result/result_io.h"
 #include "harness/result/safe_file.h"
 #include "reference/base/input_error.h"
+#include "reference/base/text_file.h"
 
 namespace moegauge {
 namespace {
@@ -40,7 +40,7 @@ std::string header_line(const std::string& header) {
 // be lost if this process opened and closed the file elsewhere, so it is read through this
 // descriptor.)
 int open_locked(const fs::path& file) {
-  const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND, 0666);
+  const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND | O_NONBLOCK, 0666);
   if (fd < 0) fail(file, "cannot open the journal", errno);
   struct flock lock = {};
   lock.l_type = F_WRLCK;

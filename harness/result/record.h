@@ -87,6 +87,9 @@ struct Unmeasured {                       // every other status
   Status status = Status::error;          // never ok
   std::string reason = {};                // never empty
   std::optional<CheckResult> check = {};  // of an inaccurate case
+  // Of an unsupported case: the backends asked for whose device or driver is not on this machine,
+  // as opposed to those that are here and refused.
+  std::vector<std::string> absent_backends = {};
 };
 
 struct CaseRecord {

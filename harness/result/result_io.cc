@@ -1,18 +1,24 @@
 #include "harness/result/result_io.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <map>
 #include <set>
 #include <stdexcept>
 
 #include "harness/json/cursor.h"
 #include "harness/json/document.h"
 #include "harness/json/nearest.h"
-#include "harness/json/text_file.h"
 #include "harness/result/benchmark_rows.h"
 #include "harness/result/case_json.h"
+#include "harness/result/contradictions.h"
 #include "harness/result/json_fields.h"
 #include "harness/result/safe_file.h"
 #include "reference/base/input_error.h"
+#include "reference/base/text_file.h"
 
 namespace moegauge {
 namespace {
@@ -61,13 +67,15 @@ void read_context(const JsonCursor& cursor, Result& result) {
 
 Comparison read_comparison(const JsonCursor& cursor) {
   const auto number = [&](const char* key) { return cursor.at(key).number(0, HUGE_VAL); };
-  return {.point = cursor.at("point").string(),
-          .a = cursor.at("a").string(),
-          .b = cursor.at("b").string(),
-          .ratio = number("ratio"),
-          .ci_low = number("ci_low"),
-          .ci_high = number("ci_high"),
-          .pairs = cursor.at("pairs").integer(0, INT64_MAX)};
+  const Comparison comparison = {.point = cursor.at("point").string(),
+                                 .a = cursor.at("a").string(),
+                                 .b = cursor.at("b").string(),
+                                 .ratio = number("ratio"),
+                                 .ci_low = number("ci_low"),
+                                 .ci_high = number("ci_high"),
+                                 .pairs = cursor.at("pairs").integer(0, INT64_MAX)};
+  refuse_contradictions(cursor, comparison);
+  return comparison;
 }
 
 void read_cases(const JsonCursor& cursor, const std::string& where, Result& result) {
@@ -78,6 +86,36 @@ void read_cases(const JsonCursor& cursor, const std::string& where, Result& resu
       item.fail("the case " + record.id() + " appears twice", "a result holds each case once");
     }
     result.cases.push_back(std::move(record));
+  }
+}
+
+// The rows that other tools read must be of the cases that we read: as many as there are samples.
+void check_rows(const JsonCursor& cursor, const Result& result) {
+  std::map<std::string, std::size_t> samples, rows;
+  for (const CaseRecord& record : result.cases) {
+    if (const auto* measured = record.measured())
+      samples[record.id()] = measured->latency.samples.size();
+  }
+  for (const auto& item : cursor.items()) {
+    if (item.at("run_type").string() != "iteration") continue;
+    const auto name = item.at("name");
+    const std::string id = name.string();
+    const auto known = samples.find(id);
+    if (known == samples.end()) {
+      name.fail("a row of " + in_quotes(id) + ", which is no ok case of this file",
+                "rows are those of the cases that are ok");
+    }
+    if (++rows[id] > known->second) {
+      name.fail("more rows of " + in_quotes(id) + " than its " + std::to_string(known->second) +
+                    " samples",
+                "one row a sample is expected");
+    }
+  }
+  for (const auto& [id, count] : samples) {
+    if (rows[id] == count) continue;
+    cursor.fail(std::to_string(rows[id]) + " rows of " + in_quotes(id) + ", which has " +
+                    std::to_string(count) + " samples",
+                "one row a sample is expected");
   }
 }
 
@@ -128,8 +166,10 @@ std::string result_to_text(const Result& result) {
 }  // namespace
 
 LoadedResult load_result(const std::filesystem::path& file) {
-  const std::string where = file.string();
-  const std::string text = read_text_file(file);
+  return read_result(read_text_file(file), file.string());
+}
+
+LoadedResult read_result(const std::string& text, const std::string& where) {
   const CutJson parsed = parse_cut_json(text, where);
   const JsonCursor top(*parsed.root, where);
   if (!parsed.root->is_object() || !parsed.root->contains("schema")) {
@@ -150,6 +190,7 @@ LoadedResult load_result(const std::filesystem::path& file) {
       result.comparisons.push_back(read_comparison(item));
   }
   if (const auto cases = part("cases")) read_cases(*cases, where, result);
+  if (!parsed.stopped) check_rows(top.at("benchmarks"), result);
   for (const auto& [key, value] : parsed.root->items()) {
     if (std::find(top_keys.begin(), top_keys.end(), key) == top_keys.end())
       result.unknown[key] = value;

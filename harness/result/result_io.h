@@ -24,6 +24,7 @@ struct LoadedResult {
 
 // Throws InputError if the file is missing, no result at all, or of another major version.
 LoadedResult load_result(const std::filesystem::path& file);
+LoadedResult read_result(const std::string& text, const std::string& where);
 // Throws InputError naming the file and the system's reason (disk full, read-only folder), and
 // std::invalid_argument for a record that contradicts itself (a latency that is no finite number).
 void write_result(const std::filesystem::path& file, const Result& result);

@@ -1,6 +1,7 @@
 // Writes a result with a case of every kind, for tests of the file with programs by others.
 // Arguments: the file, and a factor on all latencies.
 #include <cstdlib>
+#include <exception>
 #include <iostream>
 #include <limits>
 
@@ -34,6 +35,8 @@ Result sample(double factor) {
     result.cases.push_back(
         test_unmeasured(status, "because", 100 + static_cast<std::int64_t>(status)));
   }
+  auto& unsupported = std::get<Unmeasured>(result.cases[2].outcome);
+  unsupported.absent_backends = {"cuda"};
   CaseRecord inaccurate = test_unmeasured(Status::inaccurate, "zeros", 4);
   CheckResult check = test_check();
   check.error.total.relative_l2 = std::numeric_limits<double>::infinity();

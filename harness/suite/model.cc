@@ -88,9 +88,7 @@ bool is_path(const std::string& name) {
   return name.find('/') != std::string::npos || name.ends_with(".json");
 }
 
-Model load_by_path(const fs::path& given) {
-  std::error_code ignored;
-  const fs::path file = fs::is_directory(given, ignored) ? given / "config.json" : given;
+Model load_by_path(const fs::path& file) {
   const auto document = JsonDocument::read(file);
   const JsonCursor top(document);
   if (top.find("schema")) return read_model(document);
@@ -140,8 +138,16 @@ std::vector<std::string> model_names(const fs::path& root) {
   return names;
 }
 
+fs::path model_file(const std::string& name_or_path, const fs::path& root) {
+  if (!is_path(name_or_path)) return root / "suites" / "models" / (name_or_path + ".json");
+  std::error_code ignored;
+  const fs::path given = name_or_path;
+  return fs::is_directory(given, ignored) ? given / "config.json" : given;
+}
+
 Model load_model(const std::string& name_or_path, const fs::path& root) {
-  if (is_path(name_or_path)) return load_by_path(name_or_path);
+  const fs::path file = model_file(name_or_path, root);
+  if (is_path(name_or_path)) return load_by_path(file);
   const auto names = model_names(root);
   if (names.empty()) {
     throw InputError((root / "suites" / "models").string(), "no model files there",
@@ -153,7 +159,6 @@ Model load_model(const std::string& name_or_path, const fs::path& root) {
                      (similar.empty() ? "known: " + joined(names) : "nearest: " + joined(similar)) +
                          "; or give the path of a config.json");
   }
-  const fs::path file = root / "suites" / "models" / (name_or_path + ".json");
   Model model = read_model(JsonDocument::read(file));
   if (model.name != name_or_path) {
     throw InputError(file.string(), "the file holds a model named " + in_quotes(model.name),

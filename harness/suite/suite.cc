@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <set>
@@ -77,16 +78,11 @@ std::string read_config(const JsonCursor& value, const Context& context) {
 
 std::string read_scheme(const JsonCursor& value) {
   const std::string text = value.text();
-  if (make_scheme(text) != nullptr) return text;
-  const auto families = scheme_names();
-  for (const auto family : families) {
-    if (!text.starts_with(std::string(family) + "_")) continue;
-    const std::string options(scheme_options(family));
-    value.fail("unknown options in scheme " + in_quotes(text),
-               std::string(family) + (options.empty() ? " takes none" : " takes " + options));
+  if (make_scheme(text) == nullptr) {
+    const UnknownName unknown = unknown_scheme(text);
+    value.fail(unknown.wrong, unknown.right);
   }
-  const std::vector<std::string> names(families.begin(), families.end());
-  value.fail("unknown scheme " + in_quotes(text), suggestion(text, names));
+  return text;
 }
 
 // uniform, balanced, single, zipf:S, dirichlet:A or a trace file.
@@ -207,8 +203,23 @@ class LayerCheck {
 
 }  // namespace
 
+UnknownName unknown_scheme(const std::string& text) {
+  const auto families = scheme_names();
+  for (const auto family : families) {
+    if (!text.starts_with(std::string(family) + "_")) continue;
+    const std::string options(scheme_options(family));
+    return {"unknown options in scheme " + in_quotes(text),
+            std::string(family) + (options.empty() ? " takes none" : " takes " + options)};
+  }
+  const std::vector<std::string> names(families.begin(), families.end());
+  return {"unknown scheme " + in_quotes(text), suggestion(text, names)};
+}
+
 Suite load_suite(const fs::path& file, const fs::path& root) {
-  const auto document = JsonDocument::read(file);
+  return read_suite(JsonDocument::read(file), file.parent_path(), root);
+}
+
+Suite read_suite(const JsonDocument& document, const fs::path& folder, const fs::path& root) {
   const JsonCursor top(document);
   top.only_keys({"schema", "name", "description", "defaults", "cases"});
   static const std::array<std::string, 1> schema = {"moegauge.suite/1"};
@@ -219,7 +230,6 @@ Suite load_suite(const fs::path& file, const fs::path& root) {
   const auto defaults = top.find("defaults");
   if (defaults) defaults->only_keys(names);
 
-  const fs::path folder = file.parent_path();
   const Context context{folder, root};
   LayerCheck layers;
   std::map<std::string, std::string> first_seen;  // case id -> pointer of its entry

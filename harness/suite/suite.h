@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/json/document.h"
 #include "kernels/backend.h"
 #include "reference/layer.h"
 
@@ -75,12 +76,22 @@ struct Model {
 // Names of the files in suites/models under `root`, sorted.
 std::vector<std::string> model_names(const std::filesystem::path& root);
 
-// suites/models/NAME.json under `root`, or a Hugging Face config.json by path. Throws InputError.
+// The file of a model: suites/models/NAME.json under `root`, or a path to one or to a Hugging Face
+// config.json or its folder. It need not exist.
+std::filesystem::path model_file(const std::string& name_or_path,
+                                 const std::filesystem::path& root);
+// Reads that file. Throws InputError.
 Model load_model(const std::string& name_or_path, const std::filesystem::path& root);
 // Rank 0's layer: N / tp (refused where it does not divide), experts / ep by a linear map that
 // gives the remainder to the first ranks, so that rank 0 holds the first ceil(experts / ep). Throws
 // InputError.
 Layer rank_layer(const Model& model, std::int64_t tp, std::int64_t ep);
+
+// What to say about a name that make_scheme does not know.
+struct UnknownName {
+  std::string wrong = {}, right = {};
+};
+UnknownName unknown_scheme(const std::string& name);
 
 inline constexpr std::int64_t max_tokens = std::int64_t{1} << 20;
 
@@ -99,5 +110,8 @@ struct Suite {
 // Throws InputError, also where a model does not exist or does not divide by tp and ep, or a named
 // file is missing. `root` is the folder that holds suites/ and kernels/.
 Suite load_suite(const std::filesystem::path& file, const std::filesystem::path& root);
+// The same from a document; `folder` is where its relative paths start.
+Suite read_suite(const JsonDocument& document, const std::filesystem::path& folder,
+                 const std::filesystem::path& root);
 
 }  // namespace moegauge

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+#include <tuple>
+
 #include "kernels/cpu/layer_testing.h"
 #include "kernels/cpu/machine.h"
 

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <csignal>
 #include <set>
+#include <stdexcept>
+#include <tuple>
 
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/cpu/layer_testing.h"

@@ -3,9 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <mutex>
 #include <random>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "reference/formats/bf16.h"

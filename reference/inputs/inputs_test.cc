@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <set>
+#include <utility>
 
 #include "reference/base/input_error.h"
 #include "reference/base/thread_pool.h"

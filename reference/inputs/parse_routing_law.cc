@@ -1,12 +1,13 @@
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <utility>
 
 #include "reference/base/input_error.h"
+#include "reference/base/text_file.h"
 #include "reference/inputs.h"
 
 namespace moegauge {
@@ -35,6 +36,15 @@ RoutingLaw parse_parameter(Kind kind, std::string_view text, std::string_view pa
   return law;
 }
 
+// A binary file must not end the message, nor act on the terminal.
+std::string printable(std::string_view text) {
+  std::string shown(text.substr(0, 40));
+  for (char& c : shown) {
+    if (c < 0x20 || c > 0x7E) c = '?';
+  }
+  return shown;
+}
+
 class TraceLine {
  public:
   TraceLine(std::string where, const Layer& layer) : where_(std::move(where)), layer_(layer) {}
@@ -61,7 +71,7 @@ class TraceLine {
   std::int32_t id(std::string_view text) const {
     std::int32_t value = 0;
     if (!parse_number(text, value) || value < -1 || value >= layer_.experts) {
-      throw InputError(where_, "'" + std::string(text.substr(0, 40)) + "' is not an expert id",
+      throw InputError(where_, "'" + printable(text) + "' is not an expert id",
                        "0 to " + std::to_string(layer_.experts - 1) + ", or -1 for a dropped pair");
     }
     return value;
@@ -73,17 +83,19 @@ class TraceLine {
 
 RoutingLaw read_trace(const std::string& path, const Layer& layer) {
   std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) {
-    throw InputError("routing", "'" + path + "' is neither a routing law nor a file",
+  if (!std::filesystem::exists(path, error)) {
+    throw InputError("routing", "'" + printable(path) + "' is neither a routing law nor a file",
                      std::string(kLaws));
   }
-  std::ifstream file(path);
+  const std::string text = read_text_file(path);
   RoutingLaw law{.kind = Kind::trace};
-  std::string line;
-  for (std::int64_t number = 1; std::getline(file, line); ++number) {
-    TraceLine(path + ":" + std::to_string(number), layer).read(line, law.trace);
+  std::int64_t number = 1;
+  for (std::size_t begin = 0; begin < text.size(); ++number) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    TraceLine(path + ":" + std::to_string(number), layer)
+        .read(std::string_view(text).substr(begin, end - begin), law.trace);
+    begin = end + 1;
   }
-  if (!file.eof()) throw InputError(path, "cannot be read to its end", "a readable text file");
   if (law.trace.empty()) throw InputError(path, "holds no ids", "one line of top_k ids per token");
   return law;
 }

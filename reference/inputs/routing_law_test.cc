@@ -8,8 +8,10 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "reference/base/input_error.h"
 
@@ -200,6 +202,20 @@ TEST(RoutingTrace, ErrorsNameTheLine) {
   EXPECT_THAT(TraceFile("0 1.5\n").error(layer), HasSubstr(":1: '1.5'"));
   EXPECT_THAT(TraceFile("0 99999999999\n").error(layer), HasSubstr(":1: '99999999999'"));
   EXPECT_THAT(TraceFile("# nothing\n").error(layer), HasSubstr("holds no ids"));
+}
+
+TEST(RoutingTrace, ABinaryFileIsOnePrintableLine) {
+  const TraceFile file(std::string("0 1\n\0\x1b[31m 1\n", 14));
+  EXPECT_THAT(file.error(layer_of(4, 2)), HasSubstr(":2: '??[31m' is not an expert id"));
+}
+
+TEST(RoutingTrace, AFolderIsNoTrace) {
+  try {
+    parse_routing_law(testing::TempDir(), layer_of(4, 2));
+    FAIL() << "accepted";
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("it is a folder; a regular file is expected"));
+  }
 }
 
 TEST(ParseRoutingLaw, NamesAndParameters) {

@@ -4,6 +4,8 @@
 // Canonical storage of those: values [rows, cols], two bytes each.
 #pragma once
 
+#include <utility>
+
 #include "reference/schemes/scheme.h"
 
 namespace moegauge {

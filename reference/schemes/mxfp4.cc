@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "reference/formats/e2m1.h"
 #include "reference/formats/e8m0.h"

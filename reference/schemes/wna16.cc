@@ -6,6 +6,7 @@
 #include <iterator>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "reference/dtype.h"
 #include "reference/formats/int4.h"

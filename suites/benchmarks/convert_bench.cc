@@ -1,6 +1,7 @@
 // MXFP8 to block FP8, in memory: bytes_per_second counts values and scales read.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <random>
 #include <vector>
 

@@ -11,6 +11,7 @@
 // Google Benchmark's arguments apply: --benchmark_filter=fp8_block/16.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <random>

@@ -1,9 +1,11 @@
-// Which backends would serve a layer: what `explain` shows.
+// Which backends would serve a layer, in the order in which `auto` tries them: what `explain` shows
+// and what a case is measured on.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/backend.h"
@@ -14,15 +16,19 @@ enum class Standing : std::uint8_t { chosen, would_also_serve, refuses, absent }
 std::string_view to_string(Standing standing);
 
 struct Candidate {
-  std::string backend = {};
+  const Backend* backend = nullptr;
   Standing standing = Standing::absent;
   std::string reason = {};  // of a refusal: its enumerated name
   std::string why = {};     // one sentence: what it is, what it refuses, or what is not there
   std::string remedy = {};  // of an absent one: how to get it
 };
 
-// In the order in which `auto` tries them; the first that serves is chosen.
+// Of the backends called `wanted`, or of all for "auto"; the first that serves is chosen.
 std::vector<Candidate> candidates_for(const Problem& problem,
-                                      std::span<const Backend* const> backends);
+                                      std::span<const Backend* const> backends,
+                                      std::string_view wanted = "auto");
+
+// The chosen one, or null.
+const Backend* chosen_of(std::span<const Candidate> candidates);
 
 }  // namespace moegauge

@@ -1,5 +1,6 @@
-#include "harness/commands/candidates.h"
+#include "harness/measure/candidates.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace moegauge {
@@ -7,7 +8,7 @@ namespace {
 
 Candidate candidate_for(const Problem& problem, const Backend& backend, bool none_chosen_yet) {
   const Availability availability = backend.availability();
-  Candidate candidate{.backend = std::string(backend.name()), .why = availability.detail};
+  Candidate candidate{.backend = &backend, .why = availability.detail};
   if (!availability.present) {
     candidate.remedy = availability.remedy;
     return candidate;
@@ -39,14 +40,19 @@ std::string_view to_string(Standing standing) {
 }
 
 std::vector<Candidate> candidates_for(const Problem& problem,
-                                      std::span<const Backend* const> backends) {
+                                      std::span<const Backend* const> backends,
+                                      std::string_view wanted) {
   std::vector<Candidate> candidates;
-  bool chosen = false;
   for (const Backend* backend : backends) {
-    candidates.push_back(candidate_for(problem, *backend, !chosen));
-    chosen = chosen || candidates.back().standing == Standing::chosen;
+    if (wanted != "auto" && backend->name() != wanted) continue;
+    candidates.push_back(candidate_for(problem, *backend, chosen_of(candidates) == nullptr));
   }
   return candidates;
+}
+
+const Backend* chosen_of(std::span<const Candidate> candidates) {
+  const auto chosen = std::ranges::find(candidates, Standing::chosen, &Candidate::standing);
+  return chosen == candidates.end() ? nullptr : chosen->backend;
 }
 
 }  // namespace moegauge
