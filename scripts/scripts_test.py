@@ -19,7 +19,7 @@ def run(*command, **options):
 
 class BadUsage(unittest.TestCase):
     def test_an_unknown_argument_is_named_and_exits_2(self):
-        for script in ("setup", "test", "check-clean-clone"):
+        for script in ("setup", "test", "check-clean-clone", "check-bare-machine"):
             code, text = run(SCRIPTS / script, "--bogus")
             self.assertEqual(code, 2, script)
             self.assertIn("'--bogus'", text)
@@ -37,7 +37,7 @@ class BadUsage(unittest.TestCase):
         self.assertIn("no suite suites/none.json", text)
 
     def test_help_is_no_error(self):
-        for script in ("setup", "bench", "test", "check-clean-clone"):
+        for script in ("setup", "bench", "test", "check-clean-clone", "check-bare-machine"):
             self.assertEqual(run(SCRIPTS / script, "--help")[0], 0, script)
 
 

@@ -147,6 +147,49 @@ TEST_F(CommandLine, ExplainExitsWith4WhereNobodyServesAndSaysWhatWouldHaveToChan
                         "refusing would need: N = 768 is no multiple"));
 }
 
+// Absent devices and what their kernels would serve are two questions: --arch asks the second.
+TEST_F(CommandLine, ExplainAnswersForAnArchitectureThatIsNotHere) {
+  const FakeBackend cuda("cuda", false, std::nullopt), cpu("cpu", true, std::nullopt);
+  backends_ = {&cuda, &cpu};
+  EXPECT_EQ(run({"explain", "qwen3-30b-a3b", "--scheme", "fp8_block", "--arch", "sm_90"}), 0);
+  EXPECT_EQ(out_,
+            "E=128 (128 local) top_k=8 K=2048 N=768 scheme=fp8_block M=1\n"
+            "sm_90: wgmma, waves of 32, FP8 as OCP, no native MX\n\n"
+            "cuda  chosen   kernels for sm_90\n"
+            "cpu   refuses  instruction_set: this version has no kernels of it for sm_90\n\n"
+            "cuda: tuned files are looked up by the device's name\n");
+  EXPECT_EQ(run({"explain", "qwen3-30b-a3b", "--scheme", "fp8_block", "--arch", "cpu"}), 0);
+  EXPECT_EQ(run({"explain", "qwen3-30b-a3b", "--scheme", "fp8_block", "--arch", "sm_80"}), 4);
+}
+
+TEST_F(CommandLine, ExplainSaysWhatAnArchitectureWithoutKernelsWouldNeed) {
+  const FakeBackend cuda("cuda", false, std::nullopt), cpu("cpu", true, std::nullopt);
+  backends_ = {&cuda, &cpu};
+  EXPECT_EQ(run({"explain", "minimax-m3", "--scheme", "mxfp8", "--arch", "gfx942", "--json"}), 4);
+  const auto json = nlohmann::json::parse(out_);
+  EXPECT_EQ(json["arch"], "gfx94x: MFMA, waves of 64, FP8 as FNUZ, no native MX");
+  EXPECT_EQ(json["served"], false);
+  EXPECT_EQ(json["backends"][0]["standing"], "refuses");
+  EXPECT_EQ(json["would_have_to_change"][0],
+            "gfx94x would need kernels in the hip backend; this version has none");
+  EXPECT_EQ(json["would_have_to_change"][1],
+            "gfx94x: it has no MX matrix instructions; convert the weights: moegauge convert IN OUT "
+            "--to fp8_block --flavor fnuz");
+  for (const char* tp_ep : {"--tp", "--ep"}) {
+    EXPECT_EQ(run({"explain", "minimax-m3", "--scheme", "mxfp8", "--arch", "gfx942", tp_ep, "4"}),
+              4);
+    EXPECT_THAT(out_, HasSubstr("--to fp8_block --flavor fnuz"));
+  }
+}
+
+TEST_F(CommandLine, ExplainOfAnUnknownArchitectureOrDtypeExitsWith2) {
+  EXPECT_EQ(run({"explain", "qwen3-30b-a3b", "--scheme", "bf16", "--arch", "gfx9421"}), 2);
+  EXPECT_THAT(err_, HasSubstr("no family of devices is called \"gfx9421\""));
+  EXPECT_EQ(run({"explain", "qwen3-30b-a3b", "--scheme", "bf16", "--dtype", "fp16"}), 2);
+  EXPECT_THAT(err_, HasSubstr("--dtype: bf16 has no activations in fp16; bf16"));
+  EXPECT_EQ(run({"explain", "qwen3-30b-a3b", "--scheme", "bf16", "--activation", "relu"}), 2);
+}
+
 TEST_F(CommandLine, ExplainOfAnUnknownModelOrSchemeExitsWith2) {
   EXPECT_EQ(run({"explain", "qwen3-30b-a3b", "--scheme", "bf17"}), 2);
   EXPECT_EQ(run({"explain", "no-such-model", "--scheme", "bf16"}), 2);

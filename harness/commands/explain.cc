@@ -13,11 +13,14 @@
 #include "harness/commands/options.h"
 #include "harness/commands/results.h"
 #include "harness/config_table.h"
+#include "harness/json/nearest.h"
 #include "harness/judge/text_table.h"
 #include "harness/measure/candidates.h"
 #include "harness/measure/prepare.h"
 #include "harness/root.h"
 #include "harness/suite/suite.h"
+#include "kernels/arch.h"
+#include "reference/base/input_error.h"
 
 namespace moegauge {
 namespace {
@@ -27,6 +30,8 @@ using Json = nlohmann::ordered_json;
 
 struct ExplainOptions {
   CaseCoordinates asked;
+  std::string arch = {}, dtype = {}, activation = {};  // empty: this machine's, the model's
+  bool router_weight_on_input = false;
   bool json = false;
 };
 
@@ -39,8 +44,20 @@ void declare_options(CLI::App& app, ExplainOptions& o) {
   app.add_option("--tp", o.asked.tp, "Tensor-parallel ranks [1]")->check(CLI::Range(1, most));
   app.add_option("--ep", o.asked.ep, "Expert-parallel ranks [1]")->check(CLI::Range(1, most));
   app.add_option("--tokens", o.asked.tokens, "Batch size [1]")->check(CLI::Range(0, most));
+  app.add_option("--dtype", o.dtype, "Activations in bf16 or fp16 [as the model]")
+      ->check(CLI::IsMember(dtype_words));
+  app.add_option("--activation", o.activation,
+                 joined(activation_words) + " [as the model; swiglu_clamped with 1.702, 1, 7]")
+      ->check(CLI::IsMember(activation_words));
+  app.add_flag("--router-weight-on-input", o.router_weight_on_input,
+               "The router weight multiplies the first GEMM, as in Llama-4");
+  app.add_option("--arch", o.arch,
+                 "Answer for devices of this family, here or not: gfx942, gfx950, gfx1201, sm_90, "
+                 "cpu, ... [the devices of this machine]");
   add_json_flag(app, o.json);
   app.footer(
+      "With --arch: what the kernels of this version would serve on such devices, and what the "
+      "family can do.\n"
       "Shows every backend in the order in which `auto` tries them: chosen, would also serve, "
       "refuses "
       "(with the\nreason) or absent (with how to get it), and which tuned config the chosen one "
@@ -70,11 +87,22 @@ std::string config_line(const Problem& problem, const Backend& backend, const fs
 }
 
 // What would have to change, where nobody serves.
-std::vector<std::string> ways_out(const std::vector<Candidate>& candidates) {
+std::vector<std::string> ways_out(const std::vector<Candidate>& candidates, const Problem& problem,
+                                  const ArchFamily* family) {
   std::vector<std::string> ways;
   for (const Candidate& c : candidates) {
+    if (family != nullptr && c.backend->name() != family->backend) continue;
     ways.push_back(std::string(c.backend->name()) +
                    " would need: " + (c.remedy.empty() ? c.why : c.remedy));
+  }
+  if (family == nullptr) return ways;
+  const std::string name(family->name);
+  if (!family->has_kernels) {
+    ways.push_back(name + " would need kernels in the " + std::string(family->backend) +
+                   " backend; this version has none");
+  }
+  if (const auto obstacle = operand_obstacle(*family, problem.scheme->traits())) {
+    ways.push_back(name + ": " + *obstacle);
   }
   return ways;
 }
@@ -101,29 +129,88 @@ Json json_of(const std::vector<Candidate>& candidates) {
   return list;
 }
 
-int explain(const ExplainOptions& o, const Environment& environment) {
+const ArchFamily* asked_family(const std::string& arch) {
+  if (arch.empty()) return nullptr;
+  if (const ArchFamily* family = arch_family(arch)) return family;
+  std::vector<std::string> known;
+  for (const ArchFamily& family : arch_families()) known.emplace_back(family.name);
+  throw InputError("--arch", "no family of devices is called " + in_quotes(arch),
+                   suggestion(arch, known));
+}
+
+Problem asked_problem(const ExplainOptions& o, const fs::path& root) {
+  Problem problem = problem_of(o.asked, root);
+  if (!o.dtype.empty()) {
+    const auto at = std::ranges::find(dtype_words, o.dtype) - dtype_words.begin();
+    const auto dtype = static_cast<Dtype>(at);
+    const auto only = problem.scheme->traits().only;
+    if (only && *only != dtype) {
+      throw InputError("--dtype", o.asked.scheme + " has no activations in " + o.dtype,
+                       dtype_words.at(static_cast<std::size_t>(*only)));
+    }
+    problem.layer.dtype = dtype;
+  }
+  if (!o.activation.empty()) {
+    const auto at = std::ranges::find(activation_words, o.activation) - activation_words.begin();
+    problem.layer.activation = {.kind = static_cast<ActivationKind>(at)};
+  }
+  if (o.router_weight_on_input) problem.layer.router_weight_on_input = true;
+  return problem;
+}
+
+// All that is answered; both forms of the output are made of it.
+struct Answer {
+  std::string layer = {}, arch = {}, config = {};
+  std::vector<Candidate> candidates = {};
+  const Backend* chosen = nullptr;
+  std::vector<std::string> ways_out = {};
+};
+
+Answer answer(const ExplainOptions& o, const Environment& environment) {
   const fs::path root = find_root();
-  const Problem problem = problem_of(o.asked, root);
-  const std::vector<Candidate> candidates = candidates_for(problem, environment.backends);
-  const Backend* chosen = chosen_of(candidates);
-  const bool served = chosen != nullptr;
-  const std::string configs = served ? config_line(problem, *chosen, root) : "";
+  const ArchFamily* family = asked_family(o.arch);
+  const Problem problem = asked_problem(o, root);
+  Answer answer{.layer = layer_line(problem),
+                .candidates = family != nullptr
+                                  ? candidates_on(*family, problem, environment.backends)
+                                  : candidates_for(problem, environment.backends)};
+  answer.chosen = chosen_of(answer.candidates);
+  if (family != nullptr) {
+    answer.arch = std::string(family->name) + ": " + capabilities(*family);
+    if (answer.chosen != nullptr) answer.config = "tuned files are looked up by the device's name";
+  } else if (answer.chosen != nullptr) {
+    answer.config = config_line(problem, *answer.chosen, root);
+  }
+  if (answer.chosen == nullptr) answer.ways_out = ways_out(answer.candidates, problem, family);
+  return answer;
+}
+
+void print_text(const Answer& a, std::ostream& out) {
+  out << a.layer << '\n';
+  if (!a.arch.empty()) out << a.arch << '\n';
+  out << '\n' << text_of(a.candidates);
+  if (a.chosen != nullptr) {
+    out << '\n' << a.chosen->name() << ": " << a.config << '\n';
+    return;
+  }
+  out << "\nnobody serves this layer\n";
+  for (const std::string& way : a.ways_out) out << "  " << way << '\n';
+}
+
+int explain(const ExplainOptions& o, const Environment& environment) {
+  const Answer a = answer(o, environment);
   if (o.json) {
-    environment.out << strict_json({{"layer", layer_line(problem)},
-                                    {"served", served},
-                                    {"config", configs},
-                                    {"backends", json_of(candidates)}})
+    environment.out << strict_json({{"layer", a.layer},
+                                    {"arch", a.arch},
+                                    {"served", a.chosen != nullptr},
+                                    {"config", a.config},
+                                    {"backends", json_of(a.candidates)},
+                                    {"would_have_to_change", a.ways_out}})
                     << '\n';
-    return served ? exit_ok : exit_no_verdict;
+  } else {
+    print_text(a, environment.out);
   }
-  environment.out << layer_line(problem) << "\n\n" << text_of(candidates);
-  if (served) {
-    environment.out << "\n" << chosen->name() << ": " << configs << '\n';
-    return exit_ok;
-  }
-  environment.out << "\nnobody serves this layer\n";
-  for (const std::string& way : ways_out(candidates)) environment.out << "  " << way << '\n';
-  return exit_no_verdict;
+  return a.chosen != nullptr ? exit_ok : exit_no_verdict;
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 #include "harness/measure/candidates.h"
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
+#include <utility>
 
 namespace moegauge {
 namespace {
@@ -21,6 +23,19 @@ Candidate candidate_for(const Problem& problem, const Backend& backend, bool non
   }
   candidate.standing = none_chosen_yet ? Standing::chosen : Standing::would_also_serve;
   return candidate;
+}
+
+// Every refusal by rule comes before those of a machine (kernels/backend.h).
+std::optional<Refusal> refuses_on(const ArchFamily& family, const Problem& problem,
+                                  const Backend& backend) {
+  if (backend.name() != family.backend || !family.has_kernels) {
+    return Refusal{RefusalReason::instruction_set,
+                   "this version has no kernels of it for " + std::string(family.name)};
+  }
+  auto refusal = backend.refuses(problem);
+  const bool of_machine = refusal && (refusal->reason == RefusalReason::device_absent ||
+                                      refusal->reason == RefusalReason::memory);
+  return of_machine ? std::nullopt : refusal;
 }
 
 }  // namespace
@@ -46,6 +61,25 @@ std::vector<Candidate> candidates_for(const Problem& problem,
   for (const Backend* backend : backends) {
     if (wanted != "auto" && backend->name() != wanted) continue;
     candidates.push_back(candidate_for(problem, *backend, chosen_of(candidates) == nullptr));
+  }
+  return candidates;
+}
+
+std::vector<Candidate> candidates_on(const ArchFamily& family, const Problem& problem,
+                                     std::span<const Backend* const> backends) {
+  std::vector<Candidate> candidates;
+  for (const Backend* backend : backends) {
+    Candidate candidate{.backend = backend};
+    if (const auto refusal = refuses_on(family, problem, *backend)) {
+      candidate.standing = Standing::refuses;
+      candidate.reason = to_string(refusal->reason);
+      candidate.why = refusal->sentence;
+    } else {
+      candidate.standing =
+          chosen_of(candidates) == nullptr ? Standing::chosen : Standing::would_also_serve;
+      candidate.why = "kernels for " + std::string(family.name);
+    }
+    candidates.push_back(std::move(candidate));
   }
   return candidates;
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/arch.h"
 #include "kernels/backend.h"
 
 namespace moegauge {
@@ -27,6 +28,11 @@ struct Candidate {
 std::vector<Candidate> candidates_for(const Problem& problem,
                                       std::span<const Backend* const> backends,
                                       std::string_view wanted = "auto");
+
+// The same on devices of a family, wherever this runs: what the kernels there are would serve.
+// Memory and drivers are not asked.
+std::vector<Candidate> candidates_on(const ArchFamily& family, const Problem& problem,
+                                     std::span<const Backend* const> backends);
 
 // The chosen one, or null.
 const Backend* chosen_of(std::span<const Candidate> candidates);

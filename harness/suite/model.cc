@@ -9,15 +9,17 @@
 #include "reference/base/input_error.h"
 
 namespace moegauge {
+
+const std::array<std::string, 2> dtype_words = {"bf16", "fp16"};
+const std::array<std::string, 4> activation_words = {"silu_and_mul", "gelu_and_mul",
+                                                     "gelu_tanh_and_mul", "swiglu_clamped"};
+
 namespace {
 
 namespace fs = std::filesystem;
 
 constexpr std::int64_t max_experts = 65536, max_size = std::int64_t{1} << 20;
 
-const std::array<std::string, 2> dtype_names = {"bf16", "fp16"};
-const std::array<std::string, 4> activation_names = {"silu_and_mul", "gelu_and_mul",
-                                                     "gelu_tanh_and_mul", "swiglu_clamped"};
 const std::array<std::string, 2> order_names = {"concatenated", "interleaved"};
 const std::array<std::string, 4> rule_names = {"softmax", "softmax_after_topk", "grouped_sigmoid",
                                                "sigmoid_top1"};
@@ -26,7 +28,7 @@ Activation read_activation(const JsonCursor& cursor) {
   cursor.only_keys({"kind", "alpha", "beta", "limit"});
   Activation activation;
   const auto kind = cursor.at("kind");
-  activation.kind = static_cast<ActivationKind>(kind.one_of(activation_names, "activation"));
+  activation.kind = static_cast<ActivationKind>(kind.one_of(activation_words, "activation"));
   const bool clamped = activation.kind == ActivationKind::swiglu_clamped;
   for (const auto& [key, value] :
        {std::pair{"alpha", &activation.alpha}, std::pair{"beta", &activation.beta},
@@ -68,7 +70,7 @@ Model read_model(const JsonDocument& document) {
   model.layer.hidden_size = top.at("hidden_size").integer(1, max_size);
   model.layer.intermediate_size = top.at("moe_intermediate_size").integer(1, max_size);
   if (const auto v = top.find("dtype"))
-    model.layer.dtype = static_cast<Dtype>(v->one_of(dtype_names, "dtype"));
+    model.layer.dtype = static_cast<Dtype>(v->one_of(dtype_words, "dtype"));
   model.layer.activation = read_activation(top.at("activation"));
   if (const auto v = top.find("gate_up_order")) {
     model.layer.gate_up_order = static_cast<GateUpOrder>(v->one_of(order_names, "gate_up_order"));

@@ -2,6 +2,7 @@
 // the JSON pointer (or line, for syntax), the offending key and the nearest right one.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -72,6 +73,10 @@ struct Model {
   std::vector<std::string> served_as = {};  // schemes
   std::string source = {};                  // where the figures come from, in words
 };
+
+// How files and options spell dtypes and activations, by enumerator value.
+extern const std::array<std::string, 2> dtype_words;
+extern const std::array<std::string, 4> activation_words;
 
 // Names of the files in suites/models under `root`, sorted.
 std::vector<std::string> model_names(const std::filesystem::path& root);

@@ -17,7 +17,8 @@ class AbsentCuda final : public Backend {
   }
   Device device() const override { return {}; }
   std::optional<Refusal> refuses(const Problem&) const override {
-    return Refusal{RefusalReason::device_absent, reason};
+    // Not the device's absence: what these kernels would serve is not known in this build.
+    return Refusal{RefusalReason::instruction_set, reason};
   }
   Config default_config(const Problem&) const override { return {}; }
   std::optional<Refusal> refuses_config(const Problem& problem, const Config&) const override {
