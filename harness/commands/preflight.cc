@@ -92,21 +92,23 @@ void check_config(const CaseCoordinates& c, const Problem& problem, const Backen
   }
 }
 
-// One of the cases that agree in what is checked here; batch sizes and the like do not matter.
-std::string kind_of(const CaseCoordinates& c) {
-  CaseCoordinates kind = c;
-  kind.op = kind.inputs = kind.cache = kind.launch = "";
-  kind.tokens = 1;
-  return case_id(kind);
+// One of each kind of cases that agree in what is looked at here: not in batch size and the like.
+std::vector<CaseCoordinates> kinds_of(const std::vector<CaseCoordinates>& cases) {
+  std::vector<CaseCoordinates> kinds;
+  std::set<std::string> seen;
+  for (CaseCoordinates c : cases) {
+    c.op = c.inputs = c.cache = c.launch = "";
+    c.tokens = 1;
+    if (seen.insert(case_id(c)).second) kinds.push_back(std::move(c));
+  }
+  return kinds;
 }
 
 }  // namespace
 
 void check_inputs(const std::vector<CaseCoordinates>& cases, const fs::path& suite,
                   std::span<const Backend* const> backends, const fs::path& root) {
-  std::set<std::string> seen;
-  for (const CaseCoordinates& c : cases) {
-    if (!seen.insert(kind_of(c)).second) continue;
+  for (const CaseCoordinates& c : kinds_of(cases)) {
     const Problem problem = problem_of(c, root);
     parse_routing_law(c.routing, problem.layer);
     const Backend* backend = chosen_of(candidates_for(problem, backends, c.backend));
@@ -117,7 +119,7 @@ void check_inputs(const std::vector<CaseCoordinates>& cases, const fs::path& sui
 std::vector<NamedFile> files_read(const std::vector<CaseCoordinates>& cases, const fs::path& suite,
                                   std::span<const Backend* const> backends, const fs::path& root) {
   std::map<fs::path, std::string> files = {{suite, "the suite that is run"}};
-  for (const CaseCoordinates& c : cases) {
+  for (const CaseCoordinates& c : kinds_of(cases)) {
     files.emplace(model_file(c.model, root), "a model of the suite");
     files.emplace(c.routing, "a trace of the suite");  // or a law, which no file is called
     const ConfigRequest request = parse_config_request(c.config, case_id(c));
