@@ -79,7 +79,8 @@ TEST_F(BadInput, AModelForCeilingsThatAreNotMeasuredIsRefused) {
 }
 
 TEST_F(BadInput, OfAnUnknownSchemeNamesTheNearestOrItsOptions) {
-  refuses({"explain", "qwen3-30b-a3b", "--scheme", "fp8_blok"}, "did you mean \"fp8_block\"?");
+  refuses({"explain", "qwen3-30b-a3b", "--scheme", "fp8_blok"},
+          "moegauge: --scheme: unknown scheme \"fp8_blok\"; did you mean \"fp8_block\"?");
   refuses({"explain", "qwen3-30b-a3b", "--scheme", "bf16_fast"}, "bf16 takes none");
 }
 

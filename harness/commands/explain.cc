@@ -139,6 +139,10 @@ const ArchFamily* asked_family(const std::string& arch) {
 }
 
 Problem asked_problem(const ExplainOptions& o, const fs::path& root) {
+  if (make_scheme(o.asked.scheme) == nullptr) {
+    const UnknownName unknown = unknown_scheme(o.asked.scheme);
+    throw InputError("--scheme", unknown.wrong, unknown.right);
+  }
   Problem problem = problem_of(o.asked, root);
   if (!o.dtype.empty()) {
     const auto at = std::ranges::find(dtype_words, o.dtype) - dtype_words.begin();

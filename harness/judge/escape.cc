@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <nlohmann/json.hpp>
 
 namespace moegauge {
 namespace {
@@ -9,6 +10,19 @@ namespace {
 constexpr std::string_view replacement = "\xEF\xBF\xBD";  // U+FFFD
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
+
+// Bytes that are no UTF-8 (of a file's name) become U+FFFD, by the JSON writer's rules.
+std::string valid_utf8(std::string_view text) {
+  using Json = nlohmann::json;
+  const std::string quoted =
+      Json(std::string(text)).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return Json::parse(quoted).get<std::string>();
+}
+
+// U+FFFE and U+FFFF are characters of UTF-8 and none of XML 1.0 (section 2.2).
+bool is_noncharacter(std::string_view text) {
+  return text.starts_with("\xEF\xBF\xBE") || text.starts_with("\xEF\xBF\xBF");
+}
 
 }  // namespace
 
@@ -46,8 +60,15 @@ std::string markdown_code(std::string_view text, MarkdownPlace place) {
 }
 
 std::string escape_xml(std::string_view text) {
+  const std::string valid = valid_utf8(text);
   std::string out;
-  for (const char c : text) {
+  for (std::size_t i = 0; i < valid.size(); ++i) {
+    const char c = valid[i];
+    if (is_noncharacter(std::string_view(valid).substr(i))) {
+      out += replacement;
+      i += 2;
+      continue;
+    }
     switch (c) {
       case '&':
         out += "&amp;";

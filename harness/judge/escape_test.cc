@@ -29,6 +29,12 @@ TEST(MarkdownCode, EscapesPipesInTableCellsOnly) {
 TEST(EscapeXml, WritesEntitiesAndDropsWhatXmlCannotHold) {
   EXPECT_EQ(escape_xml("<a b=\"c\" d='e'>&"), "&lt;a b=&quot;c&quot; d=&apos;e&apos;&gt;&amp;");
   EXPECT_EQ(escape_xml("x\x01y\nz"), "x\xEF\xBF\xBDy&#10;z");
+  EXPECT_EQ(escape_xml("\xEF\xBF\xBE|\xEF\xBF\xBF|\xEF\xBF\xBD"),
+            "\xEF\xBF\xBD|\xEF\xBF\xBD|\xEF\xBF\xBD");
+  EXPECT_EQ(escape_xml("a\xFF"
+                       "b\xC3\xA9"),
+            "a\xEF\xBF\xBD"
+            "b\xC3\xA9");
 }
 
 // The three and five escapes that the runner undoes (actions/toolkit, command.ts).

@@ -8,11 +8,24 @@
 namespace moegauge {
 namespace {
 
+// As opposed to what this machine, or this build, lacks. A backend names rules first.
+bool is_by_rule(const Refusal& refusal) {
+  return refusal.reason != RefusalReason::device_absent &&
+         refusal.reason != RefusalReason::memory &&
+         refusal.reason != RefusalReason::instruction_set;
+}
+
 Candidate candidate_for(const Problem& problem, const Backend& backend, bool none_chosen_yet) {
   const Availability availability = backend.availability();
   Candidate candidate{.backend = &backend, .why = availability.detail};
   if (!availability.present) {
     candidate.remedy = availability.remedy;
+    const auto refusal = backend.refuses(problem);
+    if (refusal && is_by_rule(*refusal)) {  // getting the device would not help
+      candidate.reason = to_string(refusal->reason);
+      candidate.why += "; and if it were here: " + refusal->sentence;
+      candidate.remedy.clear();
+    }
     return candidate;
   }
   if (const auto refusal = backend.refuses(problem)) {
@@ -25,7 +38,7 @@ Candidate candidate_for(const Problem& problem, const Backend& backend, bool non
   return candidate;
 }
 
-// Every refusal by rule comes before those of a machine (kernels/backend.h).
+// A backend names what it never serves before what this machine lacks.
 std::optional<Refusal> refuses_on(const ArchFamily& family, const Problem& problem,
                                   const Backend& backend) {
   if (backend.name() != family.backend || !family.has_kernels) {
