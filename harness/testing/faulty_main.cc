@@ -22,8 +22,8 @@
 namespace moegauge {
 namespace {
 
-// Of the tiny model with up to 2 tokens: run 0 is the first launch, 1 the one held against the truth,
-// 2 on repeat it; two more of the pilot, then rows of the timing, from 6 or 7 on.
+// Of the tiny model with up to 2 tokens: run 0 is the first launch, 1 the one held against the
+// truth, 2 on repeat it; two more of the pilot, then rows of the timing, from 6 or 7 on.
 constexpr int kFirstLaunch = 0, kRepeated = 2, kTimedRow = 8;
 
 std::optional<Fault> die(int signal) {
@@ -121,6 +121,7 @@ std::vector<Script> scripts() {
       {.name = "wavers", .spoil = one_bit},
       {.name = "late_nan", .spoil = late_nan},
       {.name = "zeros", .spoil = zeros},
+      {.name = "gone", .present = false},
       {.name = "refuser", .refusal = Refusal{RefusalReason::shape, "nothing is served here"}},
       {.name = "choosy",
        .config_refusal = Refusal{RefusalReason::config_value, "BLOCK_SIZE_M 16 is odd"}},

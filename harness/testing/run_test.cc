@@ -101,6 +101,20 @@ TEST_F(Run, ATunedConfigWithoutAFileIsSkippedAndNamesIt) {
             "no tuned file E=8,N=128,device_name=Scripted.json");
 }
 
+// What the gate tells a missing device from a backend that is here and refuses by.
+TEST_F(Run, ACaseThatCannotRunSaysWhetherItsBackendIsHere) {
+  EXPECT_EQ(run_suite(R"("backend": ["gone", "refuser"])").code, 4);
+  const Result result = load_result(out()).result;
+  const auto& gone = std::get<Unmeasured>(result.cases.at(0).outcome);
+  EXPECT_EQ(gone.status, Status::unsupported);
+  EXPECT_EQ(gone.absent_backends, std::vector<std::string>{"gone"});
+  EXPECT_EQ(result.cases[0].device, "");
+  const auto& refused = std::get<Unmeasured>(result.cases.at(1).outcome);
+  EXPECT_THAT(refused.absent_backends, IsEmpty());
+  EXPECT_EQ(result.cases[1].device, "Scripted/none/1");
+  EXPECT_EQ(result.cases[1].backend, "refuser");
+}
+
 TEST_F(Run, AutoTakesTheFirstBackendThatDoesNotRefuse) {
   const Finished finished = run_suite(R"("backend": "auto")");
   EXPECT_EQ(finished.code, 0);

@@ -24,6 +24,7 @@ struct Script {
   std::function<void(std::span<std::uint16_t> y, std::size_t set)> spoil_set = {};
   bool poisons = true;
   std::function<double()> seconds_per_call = [] { return 1e-4; };
+  bool present = true;
   std::optional<Refusal> refusal = {};
   std::optional<Refusal> config_refusal = {};
   Ceilings ceilings = {.read_bytes_per_s = 1e12, .dot_flops_per_s = 1e13};
@@ -34,7 +35,9 @@ class ScriptedBackend final : public Backend {
   explicit ScriptedBackend(Script script) : script_(std::move(script)) {}
 
   std::string_view name() const override { return script_.name; }
-  Availability availability() const override { return {true, "scripted"}; }
+  Availability availability() const override {
+    return {script_.present, script_.present ? "scripted" : "no driver"};
+  }
   Device device() const override;
   std::optional<Refusal> refuses(const Problem&) const override { return script_.refusal; }
   Config default_config(const Problem&) const override {
