@@ -15,6 +15,16 @@ std::int64_t steps_of(const MatrixLayout& layout, DotUnit unit) {
   return layout.elements() / elements_per_step(unit);
 }
 
+// Contracted elements of one expert, padded.
+std::int64_t contracted(const MatrixLayout& layout, const std::byte* expert) {
+  return layout.reordered() ? std::ssize(layout.packed_from(expert)) : layout.elements();
+}
+
+// Of a row of h, with room for the last vector's padding.
+std::int64_t wide_columns(const Layer& layer) {
+  return (layer.intermediate_size + kVector - 1) / kVector * kVector;
+}
+
 NarrowType narrow_type(Dtype dtype) {
   return dtype == Dtype::bf16 ? NarrowType::bf16 : NarrowType::fp16;
 }
@@ -38,6 +48,9 @@ ActivationFunction activation_function(ActivationKind kind) {
 struct LayerKernel::Thread {
   Array<float> packed;         // activations of a task
   Array<float> packed_scales;  // [groups][rows]
+  Array<float> packed_sums;    // [groups][rows], where weights have zero points
+  Array<float> gathered;       // [rows][steps], where an expert has an order of columns of its own
+  Array<float> sums;           // [groups] of one row
   Array<float> panel;
   Array<float> c;     // [block_m][64]
   Array<float> h;     // [block_m][block_n]
@@ -51,13 +64,14 @@ struct LayerKernel::Thread {
   std::int64_t holds_row = -1;
   const float* a = nullptr;
   const float* a_scale = nullptr;
+  const float* a_sum = nullptr;
 };
 
 LayerKernel::Operand LayerKernel::make_operand(std::int64_t rows,
                                                const MatrixLayout& layout) const {
   Operand o;
   o.steps = steps_of(layout, unit_);
-  o.groups = layout.groups();
+  o.groups = recipe_.activation_scale == ActivationScale::none ? 0 : layout.groups();
   o.rows = Array<float>(rows * o.steps);
   o.scales = Array<float>(rows * o.groups);
   return o;
@@ -74,10 +88,14 @@ LayerKernel::LayerKernel(const Layer& layer, const Recipe& recipe, const KernelT
       tokens_(tokens),
       unit_(kernels.dot_unit(recipe.activation)),
       pool_(pool),
+      h_by_rows_(recipe.activation_scale == ActivationScale::row ||
+                 recipe.activation_scale == ActivationScale::tensor),
       h_columns_(std::min(config.block_n,
                           std::lcm<std::int64_t>(128, std::max<std::int64_t>(recipe.group, 1)))),
       x_(make_operand(tokens, weights.w13())),
       h_(make_operand(tokens * layer.top_k, weights.w2())),
+      wide_h_(h_by_rows_ ? tokens * layer.top_k * wide_columns(layer) : 0),
+      row_amax_(recipe.activation_scale == ActivationScale::tensor ? tokens * layer.top_k : 0),
       pairs_(tokens * layer.top_k * layer.hidden_size) {
   const std::int64_t rows =
       std::min(config.block_m, std::max<std::int64_t>(tokens * layer.top_k, 1));
@@ -86,6 +104,12 @@ LayerKernel::LayerKernel(const Layer& layer, const Recipe& recipe, const KernelT
     auto thread = std::make_unique<Thread>();
     thread->packed = Array<float>(rows * std::max(x_.steps, h_.steps));
     thread->packed_scales = Array<float>(rows * std::max(x_.groups, h_.groups));
+    if (recipe.zero_points) {
+      const std::int64_t groups = std::max(weights.w13().groups(), weights.w2().groups());
+      thread->packed_sums = Array<float>(rows * groups);
+      thread->sums = Array<float>(groups);
+    }
+    if (recipe.group_index) thread->gathered = Array<float>(rows * std::max(x_.steps, h_.steps));
     thread->panel = Array<float>(panel_floats(config.block_k));
     thread->c = Array<float>(rows * kMaxTileVectors * kVector);
     thread->h = Array<float>(rows * h_columns_);
@@ -108,44 +132,97 @@ void LayerKernel::poison() {
     fill(o->rows);
     fill(o->scales);
   }
-  fill(pairs_);
+  for (const Array<float>* array : {&wide_h_, &row_amax_, &pairs_}) fill(*array);
   for (const auto& thread : threads_) {
-    for (const Array<float>* array : {&thread->packed, &thread->packed_scales, &thread->panel,
-                                      &thread->c, &thread->h, &thread->wide}) {
+    for (const Array<float>* array :
+         {&thread->packed, &thread->packed_scales, &thread->packed_sums, &thread->gathered,
+          &thread->sums, &thread->panel, &thread->c, &thread->h, &thread->wide}) {
       fill(*array);
     }
   }
 }
 
 template <typename Fn>
-void LayerKernel::over_tokens(const Fn& fn) {
-  if (tokens_ * layer_.hidden_size <= kAlone) {
-    for (std::int64_t m = 0; m < tokens_; ++m) fn(m, 0);
+void LayerKernel::over_rows(std::int64_t rows, std::int64_t columns, const Fn& fn) {
+  if (rows * columns <= kAlone) {
+    for (std::int64_t r = 0; r < rows; ++r) fn(r, 0);
   } else {
-    pool_.parallel_for(tokens_, fn, Schedule::contiguous);
+    pool_.parallel_for(rows, fn, Schedule::contiguous);
   }
 }
 
-void LayerKernel::encode_row(const LayerInputs& inputs, std::int64_t token, float* wide) const {
+EncodeArgs LayerKernel::encode_args(Role role) const {
+  EncodeArgs args = {.codec = recipe_.activation, .unit = unit_, .scaling = recipe_.scaling};
+  if (recipe_.activation_scale == ActivationScale::group) args.group = recipe_.group;
+  if (recipe_.activation_scale == ActivationScale::fixed) {
+    args.scaling.given = weights_.activation_scale(role);
+  }
+  return args;
+}
+
+template <typename Fn>
+EncodeArgs LayerKernel::encode_args_of_tensor(std::int64_t rows, std::int64_t columns,
+                                              const Fn& amax) {
+  over_rows(rows, columns, [&](std::int64_t r, int t) { row_amax_[r] = amax(r, t); });
+  const float most = *std::max_element(row_amax_.data(), row_amax_.data() + rows);
+  EncodeArgs args = {.codec = recipe_.activation, .unit = unit_, .scaling = recipe_.scaling};
+  args.scaling.given = kernels_.scale_of(recipe_.scaling, most);
+  args.scaling.rule = ScalingRule::given;
+  return args;
+}
+
+void LayerKernel::widen_row(const LayerInputs& inputs, std::int64_t token, float* wide) const {
   const auto k = layer_.hidden_size;
   kernels_.widen(narrow_type(layer_.dtype), inputs.x.data() + token * k, k, wide);
-  kernels_.encode({.in = wide,
-                   .elements = k,
-                   .padded = weights_.w13().elements(),
-                   .codec = recipe_.activation,
-                   .unit = unit_,
-                   .group = recipe_.group,
-                   .amax_floor = recipe_.amax_floor,
-                   .out = x_.row(token),
-                   .scales = x_.row_scales(token)});
 }
 
 void LayerKernel::encode_x(const LayerInputs& inputs) {
+  if (tokens_ == 0) return;
+  const auto wide_row = [&](std::int64_t m, int t) {
+    float* const wide = threads_[static_cast<std::size_t>(t)]->wide.data();
+    widen_row(inputs, m, wide);
+    return wide;
+  };
+  EncodeArgs shared = encode_args(Role::w13);
+  if (recipe_.activation_scale == ActivationScale::tensor) {
+    // Of all tokens, also those whose experts are elsewhere.
+    shared = encode_args_of_tensor(tokens_, layer_.hidden_size, [&](std::int64_t m, int t) {
+      return kernels_.finite_amax(wide_row(m, t), layer_.hidden_size);
+    });
+  }
   const std::int64_t top_k = layer_.top_k;
-  over_tokens([&](std::int64_t m, int t) {
+  over_rows(tokens_, layer_.hidden_size, [&](std::int64_t m, int t) {
     const std::int32_t* position = alignment_.position.data() + m * top_k;
     const bool served = std::any_of(position, position + top_k, [](auto p) { return p >= 0; });
-    if (served) encode_row(inputs, m, threads_[static_cast<std::size_t>(t)]->wide.data());
+    if (!served) return;
+    EncodeArgs args = shared;
+    args.in = wide_row(m, t);
+    args.elements = layer_.hidden_size;
+    args.padded = weights_.w13().elements();
+    args.out = x_.row(m);
+    args.scales = x_.row_scales(m);
+    kernels_.encode(args);
+  });
+}
+
+void LayerKernel::requantise() {
+  const auto pairs = static_cast<std::int64_t>(alignment_.pairs.size());
+  if (!h_by_rows_ || pairs == 0) return;
+  const std::int64_t n = layer_.intermediate_size, ld = wide_columns(layer_);
+  EncodeArgs shared = encode_args(Role::w2);
+  if (recipe_.activation_scale == ActivationScale::tensor) {
+    shared = encode_args_of_tensor(pairs, n, [&](std::int64_t p, int) {
+      return kernels_.finite_amax(wide_h_.data() + p * ld, n);
+    });
+  }
+  over_rows(pairs, n, [&](std::int64_t p, int) {
+    EncodeArgs args = shared;
+    args.in = wide_h_.data() + p * ld;
+    args.elements = n;
+    args.padded = weights_.w2().elements();
+    args.out = h_.row(p);
+    args.scales = h_.row_scales(p);
+    kernels_.encode(args);
   });
 }
 
@@ -165,46 +242,63 @@ const std::vector<LayerKernel::Task>& LayerKernel::make_tasks(const MatrixLayout
   return tasks_;
 }
 
-void LayerKernel::pack_activations(const Operand& operand, bool gather, const Task& task,
+void LayerKernel::pack_activations(const Operand& operand, const MatrixLayout& layout,
+                                   const std::byte* expert, bool gather, const Task& task,
                                    Thread& thread) const {
   if (thread.holds == &operand && thread.holds_row == task.row) return;
   thread.holds = &operand;
   thread.holds_row = task.row;
-  const auto source = [&](std::int64_t r) {
-    const std::int64_t position = task.row + r;
-    return gather ? alignment_.pairs[static_cast<std::size_t>(position)] / layer_.top_k : position;
-  };
-  if (task.rows == 1) {  // a row is its own packed form
-    thread.a = operand.row(source(0));
-    thread.a_scale = operand.row_scales(source(0));
-    return;
-  }
+  const std::int64_t groups = layout.groups();
   for (std::int64_t r = 0; r < task.rows; ++r) {
-    const std::int64_t from = source(r);
-    thread.rows[static_cast<std::size_t>(r)] = operand.row(from);
+    const std::int64_t position = task.row + r;
+    const std::int64_t from =
+        gather ? alignment_.pairs[static_cast<std::size_t>(position)] / layer_.top_k : position;
+    const float* row = operand.row(from);
+    if (layout.reordered()) {
+      const std::span<const std::int32_t> order = layout.packed_from(expert);
+      float* const reordered = thread.gathered.data() + r * operand.steps;
+      kernels_.gather_steps(unit_, row, order.data(), std::ssize(order), reordered);
+      row = reordered;
+    }
+    thread.rows[static_cast<std::size_t>(r)] = row;
     for (std::int64_t g = 0; g < operand.groups; ++g) {
       thread.packed_scales[g * task.rows + r] = operand.row_scales(from)[g];
     }
+    if (!recipe_.zero_points) continue;
+    kernels_.sum_groups(unit_, row, contracted(layout, expert),
+                        layout.group() > 0 ? layout.group() : layout.elements(),
+                        thread.sums.data());
+    for (std::int64_t g = 0; g < groups; ++g)
+      thread.packed_sums[g * task.rows + r] = thread.sums[g];
   }
-  kernels_.pack_rows(thread.rows.data(), task.rows, operand.steps, thread.packed.data());
+  thread.a_scale = operand.groups > 0 ? thread.packed_scales.data() : nullptr;
+  thread.a_sum = recipe_.zero_points ? thread.packed_sums.data() : nullptr;
+  if (task.rows == 1) {  // a row is its own packed form
+    thread.a = thread.rows[0];
+    return;
+  }
+  kernels_.pack_rows(thread.rows.data(), task.rows,
+                     contracted(layout, expert) / elements_per_step(unit_), thread.packed.data());
   thread.a = thread.packed.data();
-  thread.a_scale = thread.packed_scales.data();
 }
 
 GemmArgs LayerKernel::gemm_args(const MatrixLayout& layout, const std::byte* expert,
                                 std::int64_t tile, const Task& task, const Thread& thread) const {
-  const bool scaled = layout.groups() > 0;
+  const auto at = [&](std::int64_t offset) {
+    return reinterpret_cast<const float*>(expert + offset);
+  };
   return {.a = thread.a,
-          .a_scale = scaled ? thread.a_scale : nullptr,
+          .a_scale = thread.a_scale,
           .rows = task.rows,
           .unit = unit_,
           .w = expert + layout.tile_offset(tile),
-          .w_scale =
-              scaled ? reinterpret_cast<const float*>(expert + layout.scale_offset(tile)) : nullptr,
+          .w_scale = recipe_.scaled() ? at(layout.scale_offset(tile)) : nullptr,
+          .w_zero = recipe_.zero_points ? at(layout.zero_offset(tile)) : nullptr,
+          .a_sum = thread.a_sum,
           .vectors = layout.tile_vectors(tile),
           .scale_lanes = layout.scale_lanes(),
-          .elements = layout.elements(),
-          .group = recipe_.group,
+          .elements = contracted(layout, expert),
+          .group = layout.group(),
           .block = config_.block_k,
           .prefetch = config_.prefetch_distance,
           .panel = thread.panel.data(),
@@ -215,7 +309,7 @@ void LayerKernel::gate_up(int weight_set, const LayerInputs& inputs, const Task&
                           Thread& thread) {
   const MatrixLayout& layout = weights_.w13();
   const std::byte* expert = weights_.expert_w13(weight_set, task.expert);
-  pack_activations(x_, true, task, thread);
+  pack_activations(x_, layout, expert, true, task, thread);
   const float* row_weight = nullptr;
   if (layer_.router_weight_on_input) {
     for (std::int64_t r = 0; r < task.rows; ++r) {
@@ -232,7 +326,7 @@ void LayerKernel::gate_up(int weight_set, const LayerInputs& inputs, const Task&
     part.tile = tile;
     part.tile_end = std::min(tile + step, task.tile_end);
     activate_columns(expert, part, row_weight, thread);
-    encode_columns(part, thread);
+    if (!h_by_rows_) encode_columns(part, thread);
   }
 }
 
@@ -240,6 +334,9 @@ void LayerKernel::activate_columns(const std::byte* expert, const Task& part,
                                    const float* row_weight, Thread& thread) const {
   const MatrixLayout& layout = weights_.w13();
   const Activation& activation = layer_.activation;
+  const std::int64_t ld = h_by_rows_ ? wide_columns(layer_) : h_columns_;
+  float* const h = h_by_rows_ ? wide_h_.data() + part.row * ld + part.tile * layout.tile_columns()
+                              : thread.h.data();
   for (std::int64_t tile = part.tile; tile < part.tile_end; ++tile) {
     kernels_.gemm(recipe_.weight, gemm_args(layout, expert, tile, part, thread));
     const auto* bias = reinterpret_cast<const float*>(expert + layout.bias_offset(tile));
@@ -252,8 +349,8 @@ void LayerKernel::activate_columns(const std::byte* expert, const Task& part,
                        .alpha = static_cast<float>(activation.alpha),
                        .beta = static_cast<float>(activation.beta),
                        .limit = static_cast<float>(activation.limit),
-                       .out = thread.h.data() + (tile - part.tile) * layout.tile_columns(),
-                       .ld = h_columns_});
+                       .out = h + (tile - part.tile) * layout.tile_columns(),
+                       .ld = ld});
   }
 }
 
@@ -262,18 +359,19 @@ void LayerKernel::encode_columns(const Task& part, Thread& thread) const {
   const std::int64_t begin = part.tile * layout.tile_columns();
   const std::int64_t end = std::min(part.tile_end * layout.tile_columns(), layout.columns());
   const bool last = part.tile_end == layout.tiles();
+  EncodeArgs args = encode_args(Role::w2);
+  args.elements = end - begin;
+  args.padded = (last ? weights_.w2().elements() : end) - begin;
   for (std::int64_t r = 0; r < part.rows; ++r) {
     const std::int64_t row = part.row + r;
-    kernels_.encode(
-        {.in = thread.h.data() + r * h_columns_,
-         .elements = end - begin,
-         .padded = (last ? weights_.w2().elements() : end) - begin,
-         .codec = recipe_.activation,
-         .unit = unit_,
-         .group = recipe_.group,
-         .amax_floor = recipe_.amax_floor,
-         .out = h_.row(row) + begin / elements_per_step(unit_),
-         .scales = recipe_.group > 0 ? h_.row_scales(row) + begin / recipe_.group : nullptr});
+    args.in = thread.h.data() + r * h_columns_;
+    args.out = h_.row(row) + begin / elements_per_step(unit_);
+    if (recipe_.activation_scale == ActivationScale::group) {
+      args.scales = h_.row_scales(row) + begin / recipe_.group;
+    } else if (recipe_.activation_scale == ActivationScale::fixed && begin == 0) {
+      args.scales = h_.row_scales(row);  // one for the row, whichever task writes it
+    }
+    kernels_.encode(args);
   }
 }
 
@@ -281,7 +379,7 @@ void LayerKernel::down(int weight_set, const LayerInputs& inputs, const Task& ta
                        Thread& thread) {
   const MatrixLayout& layout = weights_.w2();
   const std::byte* expert = weights_.expert_w2(weight_set, task.expert);
-  pack_activations(h_, false, task, thread);
+  pack_activations(h_, layout, expert, false, task, thread);
   const bool weighted = !layer_.router_weight_on_input;
   for (std::int64_t r = 0; r < task.rows; ++r) {
     const auto pair = alignment_.pairs[static_cast<std::size_t>(task.row + r)];
@@ -305,7 +403,7 @@ void LayerKernel::down(int weight_set, const LayerInputs& inputs, const Task& ta
 }
 
 void LayerKernel::reduce(std::span<std::uint16_t> y) {
-  over_tokens([&](std::int64_t m, int t) {
+  over_rows(tokens_, layer_.hidden_size, [&](std::int64_t m, int t) {
     Thread& thread = *threads_[static_cast<std::size_t>(t)];
     std::vector<const float*>& rows = thread.reduced;
     rows.clear();
@@ -329,6 +427,7 @@ void LayerKernel::run(int weight_set, const LayerInputs& inputs, std::span<std::
     });
   };
   over_tasks(make_tasks(weights_.w13()), &LayerKernel::gate_up);
+  requantise();
   over_tasks(make_tasks(weights_.w2()), &LayerKernel::down);
   reduce(y);
 }

@@ -4,6 +4,7 @@
 //   align     pairs sorted by expert
 //   encode    x rows rounded as the scheme says                                 [M, K]
 //   gate/up   per expert: w13, activation, requantisation of h in its epilogue  [pairs, N]
+//   requantise  h, where its scales depend on whole rows or on all of them      [pairs, N]
 //   down      per expert: w2, bias and router weight in its epilogue            [pairs, K]
 //   reduce    y = the sum of each token's pairs in the order of its slots       [M, K]
 //
@@ -52,12 +53,18 @@ class LayerKernel {
   };
 
   Operand make_operand(std::int64_t rows, const MatrixLayout& layout) const;
+  void widen_row(const LayerInputs& inputs, std::int64_t token, float* wide) const;
   void encode_x(const LayerInputs& inputs);
-  void encode_row(const LayerInputs& inputs, std::int64_t token, float* wide) const;
+  // For a row, or the part of one that is whole scale groups.
+  EncodeArgs encode_args(Role role) const;
+  // For rows that all share one scale: amax(row, thread) is the largest magnitude of each.
+  template <typename Fn>
+  EncodeArgs encode_args_of_tensor(std::int64_t rows, std::int64_t columns, const Fn& amax);
+  void requantise();
   const std::vector<Task>& make_tasks(const MatrixLayout& layout);
   // The task's rows as gemm reads them, kept while consecutive tasks share them.
-  void pack_activations(const Operand& operand, bool gather, const Task& task,
-                        Thread& thread) const;
+  void pack_activations(const Operand& operand, const MatrixLayout& layout, const std::byte* expert,
+                        bool gather, const Task& task, Thread& thread) const;
   GemmArgs gemm_args(const MatrixLayout& layout, const std::byte* expert, std::int64_t tile,
                      const Task& task, const Thread& thread) const;
   void activate_columns(const std::byte* expert, const Task& part, const float* row_weight,
@@ -66,8 +73,9 @@ class LayerKernel {
   void gate_up(int weight_set, const LayerInputs& inputs, const Task& task, Thread& thread);
   void down(int weight_set, const LayerInputs& inputs, const Task& task, Thread& thread);
   void reduce(std::span<std::uint16_t> y);
+  // fn(row, thread) over rows of a matrix.
   template <typename Fn>
-  void over_tokens(const Fn& fn);
+  void over_rows(std::int64_t rows, std::int64_t columns, const Fn& fn);
 
   const Layer& layer_;
   const Recipe recipe_;
@@ -77,12 +85,16 @@ class LayerKernel {
   const std::int64_t tokens_;
   const DotUnit unit_;
   ThreadPool& pool_;
+  // Whether h is encoded by whole rows, after all of the first GEMM.
+  const bool h_by_rows_;
   const std::int64_t h_columns_;  // of h that are activated and then rounded together
 
   Alignment alignment_;
   std::vector<Task> tasks_;
   Operand x_, h_;
-  Array<float> pairs_;  // [pairs, K]
+  Array<float> wide_h_;    // [pairs, N padded to whole vectors], where h is encoded by rows
+  Array<float> row_amax_;  // where a scale depends on all rows
+  Array<float> pairs_;     // [pairs, K]
   std::vector<std::unique_ptr<Thread>> threads_;
 };
 

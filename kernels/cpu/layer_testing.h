@@ -15,6 +15,7 @@
 
 #include "kernels/backend.h"
 #include "reference/dtype.h"
+#include "reference/schemes/matrix_storage.h"
 #include "reference/schemes/scheme.h"
 
 namespace moegauge::testing_support {
@@ -55,6 +56,8 @@ class RandomExperts final : public ExpertSource {
     const std::vector<float> all = values(expert, shape);
     std::copy(all.begin() + begin * shape.cols, all.begin() + end * shape.cols, out.begin());
   }
+  // Some elements of x and h saturate under these.
+  float activation_scale(Role role) const override { return role == Role::w13 ? 0.006f : 0.0005f; }
   std::vector<float> bias(std::int64_t expert, Role role) const override {
     if (!layer_.expert_bias) return {};
     return random_floats(weight_shape(layer_, role).rows,
@@ -109,16 +112,10 @@ inline DoubleExperts dequantize_all(const Layer& layer, const Scheme& scheme,
   for (std::int64_t e = 0; e < layer.local_experts(); ++e) {
     for (const Role role : {Role::w13, Role::w2}) {
       const MatrixShape shape = weight_shape(layer, role);
-      const MatrixBytes sizes = scheme.weight_bytes(shape);
-      // Whole words, so that parts of any element type are aligned.
-      std::vector<std::uint64_t> values(sizes.values / 8 + 1), scales(sizes.scales / 8 + 1);
-      Matrix m;
-      m.shape = shape;
-      m.values = std::as_writable_bytes(std::span(values)).first(sizes.values);
-      m.scales = std::as_writable_bytes(std::span(scales)).first(sizes.scales);
-      experts.quantized(e, m);
+      MatrixStorage quantized(scheme, shape);
+      experts.quantized(e, quantized.view());
       std::vector<double> out(static_cast<std::size_t>(shape.rows * shape.cols));
-      scheme.dequantize_weight({shape, m.values, m.scales, {}, {}}, 0, shape.rows, out);
+      scheme.dequantize_weight(std::as_const(quantized).view(), 0, shape.rows, out);
       (role == Role::w13 ? d.w13 : d.w2).push_back(std::move(out));
       (role == Role::w13 ? d.w13_bias : d.w2_bias).push_back(experts.bias(e, role));
     }
@@ -144,12 +141,33 @@ inline double activation(const Activation& a, double g, double u) {
   return 0;
 }
 
-inline std::vector<double> emulate_row(const Layer& layer, const Scheme& scheme,
-                                       const std::vector<float>& row) {
-  std::vector<double> out(row.size());
-  scheme.emulate_activation(
-      row, {.rows = 1, .cols = static_cast<std::int64_t>(row.size()), .dtype = layer.dtype}, out);
-  return out;
+// [rows, cols] as the GEMM of `role` sees them: row by row, or all at once where a scale depends on
+// all of them.
+inline std::vector<std::vector<double>> emulate_rows(const Layer& layer, const Scheme& scheme,
+                                                     float static_scale,
+                                                     const std::vector<std::vector<float>>& rows) {
+  if (rows.empty()) return {};
+  const auto cols = static_cast<std::int64_t>(rows[0].size());
+  const bool together = scheme.traits().activation.scale != ScaleKind::none &&
+                        scheme.traits().activation.unit.rows == 0;
+  std::vector<float> all;
+  for (const auto& row : rows) all.insert(all.end(), row.begin(), row.end());
+  std::vector<double> out(all.size());
+  const std::size_t step = together ? all.size() : rows[0].size();
+  for (std::size_t begin = 0; begin < all.size(); begin += step) {
+    scheme.emulate_activation(std::span(all).subspan(begin, step),
+                              {.rows = static_cast<std::int64_t>(step) / cols,
+                               .cols = cols,
+                               .dtype = layer.dtype,
+                               .static_scale = static_scale},
+                              std::span(out).subspan(begin, step));
+  }
+  std::vector<std::vector<double>> result;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const auto begin = out.begin() + static_cast<std::ptrdiff_t>(r) * cols;
+    result.emplace_back(begin, begin + cols);
+  }
+  return result;
 }
 
 inline double dot(const std::vector<double>& w, std::int64_t row, const std::vector<double>& x) {
@@ -161,51 +179,64 @@ inline double dot(const std::vector<double>& w, std::int64_t row, const std::vec
   return sum;
 }
 
+// The activation function's output of one pair, rounded as declared.
+inline std::vector<float> hidden_row(const Layer& layer, const Numerics& numerics,
+                                     const std::vector<double>& w13, const std::vector<float>& bias,
+                                     const std::vector<double>& x, float weight) {
+  const std::int64_t n = layer.intermediate_size;
+  std::vector<float> h;
+  for (std::int64_t j = 0; j < n; ++j) {
+    const bool interleaved = layer.gate_up_order == GateUpOrder::interleaved;
+    const std::int64_t gate_row = interleaved ? 2 * j : j;
+    const std::int64_t up_row = interleaved ? 2 * j + 1 : n + j;
+    double gate = dot(w13, gate_row, x), up = dot(w13, up_row, x);
+    if (layer.expert_bias) {
+      gate += bias[static_cast<std::size_t>(gate_row)];
+      up += bias[static_cast<std::size_t>(up_row)];
+    }
+    if (layer.router_weight_on_input) {
+      gate *= weight;
+      up *= weight;
+    }
+    const double value = activation(layer.activation, gate, up);
+    h.push_back(numerics.act_out == Precision::fp32
+                    ? static_cast<float>(value)
+                    : static_cast<float>(round_to(layer.dtype, value)));
+  }
+  return h;
+}
+
 // What a perfect kernel with these numerics returns, [tokens, K].
 inline std::vector<double> plain_layer(const Layer& layer, const Scheme& scheme,
-                                       const Numerics& numerics, const DoubleExperts& w,
+                                       const Numerics& numerics, const ExpertSource& experts,
                                        const TestInputs& in) {
-  const std::int64_t k = layer.hidden_size, n = layer.intermediate_size;
+  const DoubleExperts w = dequantize_all(layer, scheme, experts);
+  const std::int64_t k = layer.hidden_size;
+  std::vector<std::vector<float>> x(static_cast<std::size_t>(in.tokens)), h;
+  for (std::size_t i = 0; i < in.x.size(); ++i) {
+    x[i / static_cast<std::size_t>(k)].push_back(to_float(layer.dtype, in.x[i]));
+  }
+  const auto xq = emulate_rows(layer, scheme, experts.activation_scale(Role::w13), x);
+  std::vector<std::size_t> pairs;  // of this rank
+  for (std::size_t pair = 0; pair < in.topk_ids.size(); ++pair) {
+    const std::int32_t local = layer.local_id(in.topk_ids[pair]);
+    if (local < 0) continue;
+    const auto e = static_cast<std::size_t>(local);
+    pairs.push_back(pair);
+    h.push_back(hidden_row(layer, numerics, w.w13[e], w.w13_bias[e],
+                           xq[pair / static_cast<std::size_t>(layer.top_k)],
+                           in.topk_weights[pair]));
+  }
+  const auto hq = emulate_rows(layer, scheme, experts.activation_scale(Role::w2), h);
   std::vector<double> y(static_cast<std::size_t>(in.tokens * k));
-  for (std::int64_t m = 0; m < in.tokens; ++m) {
-    std::vector<float> x;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const auto e = static_cast<std::size_t>(layer.local_id(in.topk_ids[pairs[i]]));
+    const auto token = static_cast<std::int64_t>(pairs[i]) / layer.top_k;
     for (std::int64_t c = 0; c < k; ++c) {
-      x.push_back(to_float(layer.dtype, in.x[static_cast<std::size_t>(m * k + c)]));
-    }
-    const std::vector<double> xq = emulate_row(layer, scheme, x);
-    for (std::int64_t t = 0; t < layer.top_k; ++t) {
-      const auto pair = static_cast<std::size_t>(m * layer.top_k + t);
-      const std::int32_t local = layer.local_id(in.topk_ids[pair]);
-      if (local < 0) continue;
-      const auto e = static_cast<std::size_t>(local);
-      std::vector<float> h;
-      for (std::int64_t j = 0; j < n; ++j) {
-        const bool interleaved = layer.gate_up_order == GateUpOrder::interleaved;
-        const std::int64_t gate_row = interleaved ? 2 * j : j;
-        const std::int64_t up_row = interleaved ? 2 * j + 1 : n + j;
-        double gate = dot(w.w13[e], gate_row, xq), up = dot(w.w13[e], up_row, xq);
-        if (layer.expert_bias) {
-          gate += w.w13_bias[e][static_cast<std::size_t>(gate_row)];
-          up += w.w13_bias[e][static_cast<std::size_t>(up_row)];
-        }
-        if (layer.router_weight_on_input) {
-          gate *= in.topk_weights[pair];
-          up *= in.topk_weights[pair];
-        }
-        const double value = activation(layer.activation, gate, up);
-        h.push_back(numerics.act_out == Precision::fp32
-                        ? static_cast<float>(value)
-                        : static_cast<float>(round_to(layer.dtype, value)));
-      }
-      const std::vector<double> hq = emulate_row(layer, scheme, h);
-      for (std::int64_t c = 0; c < k; ++c) {
-        double out = dot(w.w2[e], c, hq);
-        if (layer.expert_bias && layer.adds_w2_bias) {
-          out += w.w2_bias[e][static_cast<std::size_t>(c)];
-        }
-        if (!layer.router_weight_on_input) out *= in.topk_weights[pair];
-        y[static_cast<std::size_t>(m * k + c)] += out;
-      }
+      double out = dot(w.w2[e], c, hq[i]);
+      if (layer.expert_bias && layer.adds_w2_bias) out += w.w2_bias[e][static_cast<std::size_t>(c)];
+      if (!layer.router_weight_on_input) out *= in.topk_weights[pairs[i]];
+      y[static_cast<std::size_t>(token * k + c)] += out;
     }
   }
   for (double& v : y) v = round_to(layer.dtype, v);

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
+#include "reference/formats/int4.h"
 #include "reference/schemes/matrix_storage.h"
 
 namespace moegauge::cpu {
@@ -12,19 +14,40 @@ namespace {
 
 constexpr std::int64_t kLine = 64;
 
+std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+
 std::int64_t round_up(std::int64_t value, std::int64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-template <int kBytes>
-void scatter_row(const std::byte* row, std::int64_t count, int run, const std::uint8_t* order,
-                 std::byte* out) {
-  for (std::int64_t k = 0; k < count; k += run, out += kLine) {
-    const std::int64_t n = std::min<std::int64_t>(run, count - k);
-    for (std::int64_t j = 0; j < n; ++j) {
-      std::memcpy(out + order[j] * kBytes, row + (k + j) * kBytes, kBytes);
+// One canonical row into the lines of its column.
+template <int kBits>
+void scatter_row(const std::byte* row, std::span<const std::int32_t> from, std::uint8_t flipped,
+                 int run, const std::uint8_t* order, std::byte* out) {
+  for (std::size_t k = 0; k < from.size(); ++k) {
+    const std::int64_t column = from[k];
+    if (column < 0) continue;
+    const auto run_length = static_cast<std::size_t>(run);
+    std::byte* const line = out + k / run_length * kLine;
+    const int place = order[k % run_length];
+    if constexpr (kBits == 16) {
+      std::memcpy(line + place * 2, row + column * 2, 2);
+    } else if constexpr (kBits == 8) {
+      line[place] = row[column] ^ std::byte{flipped};
+    } else {
+      const auto pair = static_cast<std::uint8_t>(row[column / 2] ^ std::byte{flipped});
+      line[place / 2] |= std::byte{pack_nibbles(nibble(pair, static_cast<int>(column % 2)), 0)}
+                         << place % 2 * 4;
     }
   }
+}
+
+// With a group index an expert's groups may have any sizes, and each ends with a line that is not
+// full.
+std::int64_t most_elements(const Recipe& recipe, std::int64_t cols) {
+  if (!recipe.group_index) return round_up(cols, kPadElements);
+  const std::int64_t groups = (cols + recipe.group - 1) / recipe.group;
+  return (cols + groups * (kPadElements - 1)) / kPadElements * kPadElements;
 }
 
 }  // namespace
@@ -37,12 +60,28 @@ MatrixLayout::MatrixLayout(const Layer& layer, Role role, const Recipe& recipe,
       paired_(role == Role::w13),
       bias_(layer.expert_bias && (paired_ || layer.adds_w2_bias)),
       columns_(paired_ ? layer.intermediate_size : layer.hidden_size),
-      elements_(round_up(shape_.cols, kPadElements)),
-      groups_(recipe.group > 0 ? (shape_.cols + recipe.group - 1) / recipe.group : 0) {
+      elements_(most_elements(recipe, shape_.cols)),
+      group_(recipe.group_index ? kPadElements : recipe.group),
+      groups_(!recipe.scaled() ? 0
+              : group_ == 0    ? 1
+                               : (elements_ + group_ - 1) / group_) {
   const std::int64_t column_vectors = (columns_ + kVector - 1) / kVector;
   vectors_ = paired_ ? 2 * column_vectors : round_up(column_vectors, 2);
-  // One scale per vector serves where no vector straddles two scales.
-  for (std::int64_t t = 0; groups_ > 0 && t < tiles(); ++t) {
+  if (scales_straddle_vectors()) scale_lanes_ = kVector;
+  const std::int64_t per_group = vectors_ * groups_ * scale_lanes_ * std::int64_t{sizeof(float)};
+  const std::int64_t bias = bias_ ? vectors_ * kVector * std::int64_t{sizeof(float)} : 0;
+  const std::int64_t order = reordered() ? (elements_ + 1) * std::int64_t{sizeof(std::int32_t)} : 0;
+  scales_begin_ = vectors_ * vector_bytes();
+  zeros_begin_ = round_up(scales_begin_ + per_group, kLine);
+  bias_begin_ = round_up(zeros_begin_ + (recipe.zero_points ? per_group : 0), kLine);
+  order_begin_ = round_up(bias_begin_ + bias, kLine);
+  bytes_ = round_up(order_begin_ + order, kLine);
+}
+
+// One scale per vector serves where no vector does.
+bool MatrixLayout::scales_straddle_vectors() const {
+  if (!recipe_.scaled() || recipe_.scale_rows == 0) return false;
+  for (std::int64_t t = 0; t < tiles(); ++t) {
     for (int v = 0; v < tile_vectors(t); ++v) {
       std::int64_t first = -1;
       for (int lane = 0; lane < kVector; ++lane) {
@@ -50,14 +89,11 @@ MatrixLayout::MatrixLayout(const Layer& layer, Role role, const Recipe& recipe,
         if (r < 0) continue;
         const std::int64_t unit = r / recipe_.scale_rows;
         if (first < 0) first = unit;
-        if (unit != first) scale_lanes_ = kVector;
+        if (unit != first) return true;
       }
     }
   }
-  const std::int64_t float_bytes = sizeof(float);
-  scales_begin_ = vectors_ * vector_bytes();
-  bias_begin_ = round_up(scales_begin_ + vectors_ * groups_ * scale_lanes_ * float_bytes, kLine);
-  bytes_ = round_up(bias_begin_ + (bias_ ? vectors_ * kVector * float_bytes : 0), kLine);
+  return false;
 }
 
 int MatrixLayout::tile_vectors(std::int64_t tile) const {
@@ -65,9 +101,16 @@ int MatrixLayout::tile_vectors(std::int64_t tile) const {
       std::min<std::int64_t>(kMaxTileVectors, vectors_ - tile * kMaxTileVectors));
 }
 
+std::int64_t MatrixLayout::per_group_offset(std::int64_t begin, std::int64_t tile) const {
+  return begin + tile * kMaxTileVectors * groups_ * scale_lanes_ * std::int64_t{sizeof(float)};
+}
+
 std::int64_t MatrixLayout::scale_offset(std::int64_t tile) const {
-  return scales_begin_ +
-         tile * kMaxTileVectors * groups_ * scale_lanes_ * std::int64_t{sizeof(float)};
+  return per_group_offset(scales_begin_, tile);
+}
+
+std::int64_t MatrixLayout::zero_offset(std::int64_t tile) const {
+  return per_group_offset(zeros_begin_, tile);
 }
 
 std::int64_t MatrixLayout::bias_offset(std::int64_t tile) const {
@@ -84,21 +127,46 @@ std::int64_t MatrixLayout::row(std::int64_t tile, int vector, int lane) const {
   return column + (up ? columns_ : 0);
 }
 
-void MatrixLayout::pack_vector(const ConstMatrix& w, std::int64_t tile, int vector,
-                               std::byte* out) const {
+ElementOrder MatrixLayout::element_order(const ConstMatrix& w) const {
+  ElementOrder order;
+  const auto cols = static_cast<std::size_t>(shape_.cols);
+  if (!reordered()) {
+    order.from.assign(static_cast<std::size_t>(elements_), -1);
+    std::iota(order.from.begin(), order.from.begin() + shape_.cols, 0);
+    order.group.resize(static_cast<std::size_t>(groups_));
+    std::iota(order.group.begin(), order.group.end(), 0);
+    return order;
+  }
+  std::vector<std::int32_t> group_of(cols);
+  std::memcpy(group_of.data(), w.group_index.data(), cols * sizeof(std::int32_t));
+  std::vector<std::int32_t> columns(cols);
+  std::iota(columns.begin(), columns.end(), 0);
+  std::ranges::stable_sort(columns, {}, [&](std::int32_t c) { return group_of[index(c)]; });
+  for (std::size_t i = 0; i < cols; ++i) {
+    const std::int32_t group = group_of[index(columns[i])];
+    if (i > 0 && group != order.group.back()) {
+      order.from.resize(order.group.size() * kPadElements, -1);
+    }
+    if (order.from.size() % kPadElements == 0) order.group.push_back(group);
+    order.from.push_back(columns[i]);
+  }
+  order.from.resize(order.group.size() * kPadElements, -1);
+  return order;
+}
+
+void MatrixLayout::pack_vector(const ConstMatrix& w, const ElementOrder& order, std::int64_t tile,
+                               int vector, std::byte* out) const {
   const std::int64_t stride = tile_vectors(tile) * kLine;  // from run to run of one vector
-  const std::int64_t bytes_per_row = shape_.cols * element_.element_bytes;
+  const std::int64_t bytes_per_row = (shape_.cols * element_.element_bits + 7) / 8;
   std::vector<std::byte> lines(static_cast<std::size_t>(vector_bytes()));
+  const auto scatter = element_.element_bits == 16  ? &scatter_row<16>
+                       : element_.element_bits == 8 ? &scatter_row<8>
+                                                    : &scatter_row<4>;
   for (int lane = 0; lane < kVector; ++lane) {
     const std::int64_t r = row(tile, vector, lane);
     if (r < 0) continue;
-    const std::byte* from = w.values.data() + r * bytes_per_row;
-    const std::uint8_t* order = element_.order + lane * element_.run;
-    if (element_.element_bytes == 1) {
-      scatter_row<1>(from, shape_.cols, element_.run, order, lines.data());
-    } else {
-      scatter_row<2>(from, shape_.cols, element_.run, order, lines.data());
-    }
+    scatter(w.values.data() + r * bytes_per_row, order.from, recipe_.flipped_bits, element_.run,
+            element_.order + lane * element_.run, lines.data());
   }
   const std::int64_t runs = vector_bytes() / kLine;
   for (std::int64_t i = 0; i < runs; ++i) {
@@ -106,25 +174,44 @@ void MatrixLayout::pack_vector(const ConstMatrix& w, std::int64_t tile, int vect
   }
 }
 
-void MatrixLayout::pack(const ConstMatrix& w, const std::vector<float>& bias,
-                        const CpuScheme& scheme, std::byte* out) const {
-  for (std::int64_t t = 0; t < tiles(); ++t) {
-    const int vectors = tile_vectors(t);
-    auto* scales = reinterpret_cast<float*>(out + scale_offset(t));
-    auto* biases = reinterpret_cast<float*>(out + bias_offset(t));
-    for (int v = 0; v < vectors; ++v) {
-      pack_vector(w, t, v, out + tile_offset(t));
-      for (int lane = 0; lane < kVector; ++lane) {
-        const std::int64_t r = row(t, v, lane);
-        if (bias_) biases[v * kVector + lane] = r < 0 ? 0.0f : bias[static_cast<std::size_t>(r)];
-        if (lane >= scale_lanes_) continue;
-        for (std::int64_t g = 0; g < groups_; ++g) {
-          scales[(g * vectors + v) * scale_lanes_ + lane] =
-              r < 0 ? 0.0f : scheme.weight_scale(w, recipe_, r, g);
-        }
+// A number for each scale group of a tile's columns.
+void MatrixLayout::pack_per_group(const ConstMatrix& w, const ElementOrder& order, PerGroup value,
+                                  std::int64_t tile, std::byte* out) const {
+  auto* next = reinterpret_cast<float*>(out);
+  for (const std::int32_t group : order.group) {
+    for (int v = 0; v < tile_vectors(tile); ++v) {
+      for (int lane = 0; lane < scale_lanes_; ++lane) {
+        const std::int64_t r = row(tile, v, lane);
+        *next++ = r < 0 ? 0.0f : value(w, recipe_, r, group);
       }
     }
   }
+}
+
+void MatrixLayout::pack(const ConstMatrix& w, const std::vector<float>& bias,
+                        const CpuScheme& scheme, std::byte* out) const {
+  const ElementOrder order = element_order(w);
+  for (std::int64_t t = 0; t < tiles(); ++t) {
+    auto* biases = reinterpret_cast<float*>(out + bias_offset(t));
+    if (recipe_.scaled()) pack_per_group(w, order, scheme.weight_scale, t, out + scale_offset(t));
+    if (recipe_.zero_points) pack_per_group(w, order, scheme.weight_zero, t, out + zero_offset(t));
+    for (int v = 0; v < tile_vectors(t); ++v) {
+      pack_vector(w, order, t, v, out + tile_offset(t));
+      for (int lane = 0; bias_ && lane < kVector; ++lane) {
+        const std::int64_t r = row(t, v, lane);
+        biases[v * kVector + lane] = r < 0 ? 0.0f : bias[index(r)];
+      }
+    }
+  }
+  if (!reordered()) return;
+  auto* const header = reinterpret_cast<std::int32_t*>(out + order_begin_);
+  header[0] = static_cast<std::int32_t>(order.from.size());
+  std::ranges::copy(order.from, header + 1);
+}
+
+std::span<const std::int32_t> MatrixLayout::packed_from(const std::byte* expert) const {
+  const auto* const header = reinterpret_cast<const std::int32_t*>(expert + order_begin_);
+  return {header + 1, index(header[0])};
 }
 
 std::int64_t PackedWeights::set_bytes(const Layer& layer, const MatrixLayout& w13,
@@ -140,13 +227,16 @@ PackedWeights::PackedWeights(const Layer& layer, const Scheme& scheme, const Ser
       w2_(layer, Role::w2, served.recipe,
           kernels.weight_layout(served.recipe.weight, kernels.dot_unit(served.recipe.activation))),
       set_bytes_(set_bytes(layer, w13_, w2_)) {
+  if (served.recipe.activation_scale == ActivationScale::fixed) {
+    activation_scales_ = {experts.activation_scale(Role::w13), experts.activation_scale(Role::w2)};
+  }
   for (int s = 0; s < sets; ++s) sets_.emplace_back(set_bytes_);
   const std::int64_t expert_bytes = w13_.bytes() + w2_.bytes();
   pool.parallel_for(layer.local_experts(), [&](std::int64_t e) {
     pack_expert(layer, scheme, *served.scheme, experts, e);
     for (int s = 1; s < sets; ++s) {
-      std::memcpy(sets_[static_cast<std::size_t>(s)].data() + e * expert_bytes,
-                  sets_[0].data() + e * expert_bytes, static_cast<std::size_t>(expert_bytes));
+      std::memcpy(sets_[index(s)].data() + e * expert_bytes, sets_[0].data() + e * expert_bytes,
+                  static_cast<std::size_t>(expert_bytes));
     }
   });
   read_once(kernels, pool);
@@ -182,7 +272,7 @@ void PackedWeights::read_once(const KernelTable& kernels, ThreadPool& pool) cons
 }
 
 const std::byte* PackedWeights::expert_w13(int set, std::int64_t expert) const {
-  return sets_[static_cast<std::size_t>(set)].data() + expert * (w13_.bytes() + w2_.bytes());
+  return sets_[index(set)].data() + expert * (w13_.bytes() + w2_.bytes());
 }
 
 const std::byte* PackedWeights::expert_w2(int set, std::int64_t expert) const {

@@ -2,8 +2,10 @@
 // tile is read front to back by one task, so that a task is one stream.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "kernels/cpu/buffer.h"
@@ -12,6 +14,14 @@
 #include "reference/base/thread_pool.h"
 
 namespace moegauge::cpu {
+
+// The contracted elements of one expert's matrix in the order in which they are packed. With a
+// group index they are sorted by group, each group filled up to whole lines, so that an expert may
+// have fewer elements than its layout has room for.
+struct ElementOrder {
+  std::vector<std::int32_t> from;   // canonical column of each packed element; -1: a zero
+  std::vector<std::int32_t> group;  // canonical scale group of each packed one
+};
 
 // Where things lie within one expert's packed w13 or w2. Columns are h for w13 (gate and up vectors
 // alternate), y for w2.
@@ -26,6 +36,7 @@ class MatrixLayout {
   int tile_vectors(std::int64_t tile) const;           // 4, or 2 for a short last tile
   std::int64_t elements() const { return elements_; }  // contracted length, padded
   std::int64_t groups() const { return groups_; }      // of scales; 0 where there are none
+  std::int64_t group() const { return group_; }        // elements of one; 0: all
   int scale_lanes() const { return scale_lanes_; }
 
   // Offsets in bytes from the expert's matrix; each part starts on a cache line.
@@ -33,6 +44,7 @@ class MatrixLayout {
     return tile * kMaxTileVectors * vector_bytes();
   }
   std::int64_t scale_offset(std::int64_t tile) const;
+  std::int64_t zero_offset(std::int64_t tile) const;
   std::int64_t bias_offset(std::int64_t tile) const;
   std::int64_t bytes() const { return bytes_; }
 
@@ -42,17 +54,29 @@ class MatrixLayout {
   void pack(const ConstMatrix& w, const std::vector<float>& bias, const CpuScheme& scheme,
             std::byte* out) const;
 
+  // Where there is a group index: an expert's elements and where each is to be taken from.
+  bool reordered() const { return recipe_.group_index; }
+  std::span<const std::int32_t> packed_from(const std::byte* expert) const;
+
  private:
   std::int64_t vector_bytes() const { return elements_ / element_.run * 64; }
-  void pack_vector(const ConstMatrix& w, std::int64_t tile, int vector, std::byte* out) const;
+  ElementOrder element_order(const ConstMatrix& w) const;
+  bool scales_straddle_vectors() const;
+  std::int64_t per_group_offset(std::int64_t begin, std::int64_t tile) const;
+  void pack_vector(const ConstMatrix& w, const ElementOrder& order, std::int64_t tile, int vector,
+                   std::byte* out) const;
+  using PerGroup = float (*)(const ConstMatrix&, const Recipe&, std::int64_t row,
+                             std::int64_t group);
+  void pack_per_group(const ConstMatrix& w, const ElementOrder& order, PerGroup value,
+                      std::int64_t tile, std::byte* out) const;
 
   MatrixShape shape_;
   Recipe recipe_;
   WeightLayout element_;
   bool paired_, bias_;
-  std::int64_t columns_, vectors_, elements_, groups_;
+  std::int64_t columns_, vectors_, elements_, group_, groups_;
   int scale_lanes_ = 1;
-  std::int64_t scales_begin_ = 0, bias_begin_ = 0, bytes_ = 0;
+  std::int64_t scales_begin_ = 0, zeros_begin_ = 0, bias_begin_ = 0, order_begin_ = 0, bytes_ = 0;
 };
 
 // All local experts, in `sets` equal copies.
@@ -72,6 +96,8 @@ class PackedWeights {
   const std::byte* expert_w2(int set, std::int64_t expert) const;
   int sets() const { return static_cast<int>(sets_.size()); }
   std::int64_t bytes() const { return set_bytes_; }
+  // The calibrated scale of the activations that enter the GEMM of `role`; 0 where there is none.
+  float activation_scale(Role role) const { return activation_scales_[role == Role::w13 ? 0 : 1]; }
 
  private:
   void pack_expert(const Layer& layer, const Scheme& scheme, const CpuScheme& cpu_scheme,
@@ -80,6 +106,7 @@ class PackedWeights {
 
   MatrixLayout w13_, w2_;
   std::int64_t set_bytes_;
+  std::array<float, 2> activation_scales_ = {};
   std::vector<Array<std::byte>> sets_;
 };
 

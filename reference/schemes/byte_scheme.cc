@@ -57,6 +57,18 @@ std::string flavour_suffix(const ByteElement& element) {
   return element.activation_max == kE4m3fnuzMax ? "_fnuz" : "_fnuz224";
 }
 
+float scale_of(const ScaleRule& rule, float amax, float maximum) {
+  switch (rule.kind) {
+    case ScaleRule::Kind::linear:
+      return std::max(std::max(amax, rule.amax_floor) / maximum, rule.scale_floor);
+    case ScaleRule::Kind::power_of_two_ceil:
+      return e8m0_to_float(e8m0_ceil(amax, maximum));
+    case ScaleRule::Kind::power_of_two_floor:
+      return e8m0_to_float(e8m0_floor(amax, 0));
+  }
+  return 1.0f;
+}
+
 ByteScheme::ByteScheme(ByteSchemeSpec spec)
     : spec_(std::move(spec)), values_(&values_of(spec_.element.element)) {}
 
@@ -72,6 +84,7 @@ SchemeTraits ByteScheme::traits() const {
       .weight = operand(spec_.weight_unit, spec_.element.weight_max),
       .activation = operand(spec_.activation_unit, spec_.element.activation_max)};
   traits.activation.static_scale = spec_.static_activation_scale;
+  traits.activation.rule = spec_.activation_rule;
   return traits;
 }
 
@@ -106,7 +119,7 @@ void ByteScheme::quantize_weight(std::span<const float> w, const Matrix& out) co
   const auto codes = as<std::uint8_t>(out.values);
   const float maximum = spec_.element.weight_max;
   for_each_unit(grid, [&](std::size_t index, const Rectangle& r) {
-    const float scale = spec_.weight_scale(finite_amax(w, grid, r), maximum);
+    const float scale = scale_of(spec_.weight_rule, finite_amax(w, grid, r), maximum);
     write_scale(out.scales, spec_.scale_kind, index, scale);
     const auto width = static_cast<std::size_t>(r.col_end - r.col);
     for (std::int64_t row = r.row; row < r.row_end; ++row) {
@@ -143,7 +156,7 @@ void ByteScheme::emulate_activation(std::span<const float> x, const ActivationSh
   for_each_unit(grid, [&](std::size_t, const Rectangle& r) {
     const float scale = spec_.static_activation_scale
                             ? shape.static_scale
-                            : spec_.activation_scale(finite_amax(x, grid, r), maximum);
+                            : scale_of(spec_.activation_rule, finite_amax(x, grid, r), maximum);
     const auto width = static_cast<std::size_t>(r.col_end - r.col);
     for (std::int64_t row = r.row; row < r.row_end; ++row) {
       const auto begin = static_cast<std::size_t>(row * grid.cols + r.col);

@@ -27,9 +27,8 @@ ByteElement take_fp8_flavour(SchemeOptions& options);
 // "", "_fnuz" or "_fnuz224": the option that gave this flavour.
 std::string flavour_suffix(const ByteElement& element);
 
-// Scale of a unit from its largest finite magnitude: positive and finite, and a power of two within
-// E8M0's range where the scheme keeps scales in E8M0.
-using ScaleRule = float (*)(float amax, float maximum);
+// The scale of a unit: positive and finite.
+float scale_of(const ScaleRule& rule, float amax, float maximum);
 
 struct ByteSchemeSpec {
   std::string name;
@@ -38,7 +37,7 @@ struct ByteSchemeSpec {
   ByteElement element;
   ScaleKind scale_kind = ScaleKind::fp32;
   ScaleUnit weight_unit, activation_unit;
-  ScaleRule weight_scale, activation_scale;
+  ScaleRule weight_rule, activation_rule;
   bool static_activation_scale = false;
 };
 

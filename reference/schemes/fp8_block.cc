@@ -10,9 +10,6 @@ SchemeFamily fp8_block_family() {
           .options = "[_fnuz|_fnuz224]",
           .make = [](SchemeOptions& options) -> std::unique_ptr<const Scheme> {
             const ByteElement element = take_fp8_flavour(options);
-            const ScaleRule rule = [](float amax, float maximum) {
-              return dynamic_scale(amax, maximum);
-            };
             return std::make_unique<ByteScheme>(
                 ByteSchemeSpec{.name = "fp8_block" + flavour_suffix(element),
                                .config_dtype = "fp8_w8a8",
@@ -20,8 +17,8 @@ SchemeFamily fp8_block_family() {
                                .element = element,
                                .weight_unit = {128, 128},
                                .activation_unit = {1, 128},
-                               .weight_scale = rule,
-                               .activation_scale = rule});
+                               .weight_rule = kFlooredAmax,
+                               .activation_rule = kFlooredAmax});
           }};
 }
 

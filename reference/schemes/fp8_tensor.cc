@@ -10,8 +10,6 @@
 namespace moegauge {
 namespace {
 
-float tensor_scale(float amax, float maximum) { return dynamic_scale(amax, maximum); }
-
 class Fp8Tensor final : public ByteScheme {
  public:
   using ByteScheme::ByteScheme;
@@ -47,7 +45,7 @@ class Fp8Tensor final : public ByteScheme {
         amax = std::max(amax, finite_amax(w, grid, r));
       }
     });
-    return tensor_scale(amax, spec().element.weight_max);
+    return scale_of(spec().weight_rule, amax, spec().element.weight_max);
   }
 
   void requantize(std::span<std::uint8_t> codes, float from, float to) const {
@@ -72,8 +70,8 @@ SchemeFamily fp8_tensor_family() {
                                .element = element,
                                .weight_unit = {0, 0},
                                .activation_unit = {0, 0},
-                               .weight_scale = tensor_scale,
-                               .activation_scale = tensor_scale,
+                               .weight_rule = kFlooredAmax,
+                               .activation_rule = kFlooredAmax,
                                .static_activation_scale = is_static});
           }};
 }

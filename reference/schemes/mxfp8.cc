@@ -1,7 +1,6 @@
 // mxfp8: E4M3 weights and activations with an E8M0 scale per 1x32 group (OCP MX Specification 1.0).
 // The scale is the smallest power of two under which no element exceeds 448; the option "floor"
 // takes floor(log2(amax)) instead, as some engines do, so that the largest elements lie in [1, 2).
-#include "reference/formats/e8m0.h"
 #include "reference/formats/fp8.h"
 #include "reference/schemes/byte_scheme.h"
 
@@ -12,12 +11,8 @@ SchemeFamily mxfp8_family() {
           .options = "[_floor]",
           .make = [](SchemeOptions& options) -> std::unique_ptr<const Scheme> {
             const bool floor = options.take("floor");
-            const ScaleRule rule = floor ? ScaleRule{[](float amax, float) {
-              return e8m0_to_float(e8m0_floor(amax, 0));
-            }}
-                                         : ScaleRule{[](float amax, float maximum) {
-                                             return e8m0_to_float(e8m0_ceil(amax, maximum));
-                                           }};
+            const ScaleRule rule = {.kind = floor ? ScaleRule::Kind::power_of_two_floor
+                                                  : ScaleRule::Kind::power_of_two_ceil};
             return std::make_unique<ByteScheme>(
                 ByteSchemeSpec{.name = floor ? "mxfp8_floor" : "mxfp8",
                                .config_dtype = "mxfp8",
@@ -25,8 +20,8 @@ SchemeFamily mxfp8_family() {
                                .scale_kind = ScaleKind::e8m0,
                                .weight_unit = {1, 32},
                                .activation_unit = {1, 32},
-                               .weight_scale = rule,
-                               .activation_scale = rule});
+                               .weight_rule = rule,
+                               .activation_rule = rule});
           }};
 }
 

@@ -64,6 +64,17 @@ struct ScaleUnit {
   friend bool operator==(const ScaleUnit&, const ScaleUnit&) = default;
 };
 
+// How a unit's scale follows from its largest finite magnitude, amax.
+struct ScaleRule {
+  enum class Kind : std::uint8_t {
+    linear,              // max(max(amax, amax_floor) / maximum, scale_floor), in fp32
+    power_of_two_ceil,   // 2^ceil(log2(amax / maximum)), within E8M0's range
+    power_of_two_floor,  // 2^floor(log2(amax)), within E8M0's range
+  };
+  Kind kind = Kind::linear;
+  float amax_floor = 0, scale_floor = 0;
+};
+
 struct OperandTraits {
   Element element = Element::activation_dtype;
   ScaleKind scale = ScaleKind::none;
@@ -77,6 +88,8 @@ struct OperandTraits {
   bool zero_points = false;
   bool group_index = false;   // columns of one group are scattered (act_order)
   bool static_scale = false;  // calibrated, not computed from the data (activations)
+  // Of activations that are quantised on the fly: from amax to `highest`.
+  ScaleRule rule = {};
 };
 
 struct SchemeTraits {

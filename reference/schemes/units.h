@@ -76,10 +76,8 @@ inline float finite_amax(std::span<const float> x, const UnitGrid& grid, const R
 // of zeros is positive and that of denormals does not overflow their quotients.
 inline constexpr float kAmaxFloor = 1e-10f;
 
-// s = max(amax, floor) / max, all in fp32.
-inline float dynamic_scale(float amax, float maximum, float floor = kAmaxFloor) {
-  return std::max(amax, floor) / maximum;
-}
+// The rule that most schemes share.
+inline constexpr ScaleRule kFlooredAmax = {.amax_floor = kAmaxFloor};
 
 // Canonical parts are bytes; those of 2 and 4 bytes are aligned by whoever allocates them.
 template <typename T>

@@ -9,16 +9,13 @@ SchemeFamily w8a8_int8_family() {
   return {.name = "w8a8_int8",
           .options = "",
           .make = [](SchemeOptions&) -> std::unique_ptr<const Scheme> {
-            const ScaleRule rule = [](float amax, float maximum) {
-              return dynamic_scale(amax, maximum);
-            };
             return std::make_unique<ByteScheme>(ByteSchemeSpec{.name = "w8a8_int8",
                                                                .config_dtype = "int8_w8a8",
                                                                .element = {Element::int8, 127, 127},
                                                                .weight_unit = {1, 0},
                                                                .activation_unit = {1, 0},
-                                                               .weight_scale = rule,
-                                                               .activation_scale = rule});
+                                                               .weight_rule = kFlooredAmax,
+                                                               .activation_rule = kFlooredAmax});
           }};
 }
 

@@ -22,19 +22,34 @@ struct Prefetcher {
 
 struct BlockScales {
   const float* a = nullptr;  // of this block's first row
+  const float* a_sum = nullptr;
   const float* w = nullptr;  // of this group
+  const float* w_zero = nullptr;
   int lanes = 1;
-  MOEGAUGE_INLINE F weights(std::int64_t column) const {
-    return lanes == 1 ? splat(w[column / kVector]) : load(w + column);
+  MOEGAUGE_INLINE F of_columns(const float* values, std::int64_t column) const {
+    return lanes == 1 ? splat(values[column / kVector]) : load(values + column);
   }
-  MOEGAUGE_INLINE F row(int r) const { return splat(a ? a[r] : 1.0f); }
+  MOEGAUGE_INLINE F weights(std::int64_t column) const { return of_columns(w, column); }
+  MOEGAUGE_INLINE F zeros(std::int64_t column) const {
+    return w_zero ? of_columns(w_zero, column) : F{};
+  }
+  // sum over k of a * (code - zero) * scale, from the sum over k of a * code.
+  MOEGAUGE_INLINE F scaled(F sum, int r, F zero, F weight) const {
+    if (w_zero) sum = sum - splat(a_sum[r]) * zero;
+    return (sum * splat(a ? a[r] : 1.0f)) * weight;
+  }
 };
 
 MOEGAUGE_INLINE BlockScales block_scales(const GemmArgs& g, std::int64_t element,
                                          std::int64_t row) {
-  const std::int64_t group = element / g.group;
-  return {g.a_scale ? g.a_scale + group * g.rows + row : nullptr,
-          g.w_scale + group * g.vectors * g.scale_lanes, g.scale_lanes};
+  const std::int64_t group = g.group > 0 ? element / g.group : 0;
+  const std::int64_t of_rows = group * g.rows + row;
+  const std::int64_t of_columns = group * g.vectors * g.scale_lanes;
+  return {.a = g.a_scale ? g.a_scale + of_rows : nullptr,
+          .a_sum = g.a_sum ? g.a_sum + of_rows : nullptr,
+          .w = g.w_scale + of_columns,
+          .w_zero = g.w_zero ? g.w_zero + of_columns : nullptr,
+          .lanes = g.scale_lanes};
 }
 
 // Sums in registers: loaded from c and stored to it, or scaled and added to it. `column` is that of
@@ -66,9 +81,10 @@ struct Accumulators {
 #pragma GCC unroll 4
     for (int i = 0; i < NV; ++i) {
       const F weight = scales.weights(column + i * L);
+      const F zero = scales.zeros(column + i * L);
 #pragma GCC unroll 12
       for (int r = 0; r < MR; ++r) {
-        const F scaled = (v[r][i] * scales.row(r)) * weight;
+        const F scaled = scales.scaled(v[r][i], r, zero, weight);
         float* out = c + r * ld + i * L;
         store(out, first ? scaled : load(out) + scaled);
       }
@@ -76,9 +92,7 @@ struct Accumulators {
   }
 };
 
-MOEGAUGE_INLINE bool scales_within_blocks(const GemmArgs& g) {
-  return g.group > 0 && g.group <= g.block;
-}
+MOEGAUGE_INLINE bool scales_within_blocks(const GemmArgs& g) { return g.w_scale && g.group > 0; }
 
 // Runs `body(accumulators, first element, elements)` over elements [begin, begin + count) with the
 // sums taken from and put to c: at once, or per scale group.
@@ -216,8 +230,9 @@ template <WeightCodec kCodec, DotUnit kUnit, int MR, int NV>
 void fused_rows(const GemmArgs& g, const WeightBlock& block, std::int64_t row) {
   constexpr int kRun = run_length<kCodec>;
   constexpr int kStep = elements_per_step(kUnit);
-  constexpr int kSteps = kRun / kStep;  // of a run
-  constexpr int kRuns = 16 / kSteps;    // of a line of activations
+  constexpr int kSteps = part_steps<kCodec, kUnit>;   // decoded at a time
+  constexpr int kParts = kRun / part_length<kCodec>;  // of a run
+  constexpr int kRuns = 16 / (kSteps * kParts);       // of a line of activations
   const std::int64_t run_bytes = g.vectors * 64;
   const float* const rows = g.a + row * (g.elements / kStep);
   const std::byte* ahead = block.ahead;
@@ -230,23 +245,29 @@ void fused_rows(const GemmArgs& g, const WeightBlock& block, std::int64_t row) {
         for (int r = 0; r < MR; ++r) __builtin_prefetch(a + (MR + r) * 16, 0, 3);
         for (int run = 0; run < kRuns; ++run, w += run_bytes) {
 #pragma GCC unroll 2
-          for (int v = 0; v < NV; v += kHalf) {
-            F step[kHalf][kSteps];
-            for (int i = 0; i < kHalf; ++i, ahead += block.ahead_step) {
-              __builtin_prefetch(ahead, 0, 3);
-              decode_run<kCodec, kUnit>(w + (v + i) * 64, 0, step[i]);
-            }
-            // Broadcast anew for each half: keeping the values would cost the registers that the
-            // sums need.
-            const float* x = a + run * kSteps;
-            MOEGAUGE_FORGET(x);
+          for (int part = 0; part < kParts; ++part) {
+#pragma GCC unroll 2
+            for (int v = 0; v < NV; v += kHalf) {
+              F step[kHalf][kSteps];
+              for (int i = 0; i < kHalf; ++i) {
+                if (part == 0) {
+                  __builtin_prefetch(ahead, 0, 3);
+                  ahead += block.ahead_step;
+                }
+                decode_run<kCodec, kUnit>(w + (v + i) * 64, 0, part, step[i]);
+              }
+              // Broadcast anew for each half: keeping the values would cost the registers that the
+              // sums need.
+              const float* x = a + (run * kParts + part) * kSteps;
+              MOEGAUGE_FORGET(x);
 #pragma GCC unroll 4
-            for (int s = 0; s < kSteps; ++s) {
+              for (int s = 0; s < kSteps; ++s) {
 #pragma GCC unroll 12
-              for (int r = 0; r < MR; ++r) {
-                const F xv = splat(x[r * 16 + s]);
-                for (int i = 0; i < kHalf; ++i) {
-                  acc.v[r][v + i] = dot<kUnit>(xv, step[i][s], acc.v[r][v + i]);
+                for (int r = 0; r < MR; ++r) {
+                  const F xv = splat(x[r * 16 + s]);
+                  for (int i = 0; i < kHalf; ++i) {
+                    acc.v[r][v + i] = dot<kUnit>(xv, step[i][s], acc.v[r][v + i]);
+                  }
                 }
               }
             }
@@ -312,11 +333,11 @@ void gemm_fused(const GemmArgs& g) {
 // One scale for the whole contracted dimension: applied once, at the end.
 MOEGAUGE_INLINE void scale_outputs(const GemmArgs& g) {
   const std::int64_t ld = g.vectors * kVector;
-  const BlockScales scales = {g.a_scale, g.w_scale, g.scale_lanes};
   for (std::int64_t r = 0; r < g.rows; ++r) {
+    const BlockScales scales = block_scales(g, 0, r);
     for (std::int64_t j = 0; j < ld; j += L) {
       float* c = g.c + r * ld + j;
-      store(c, (load(c) * splat(g.a_scale ? g.a_scale[r] : 1.0f)) * scales.weights(j));
+      store(c, scales.scaled(load(c), 0, scales.zeros(j), scales.weights(j)));
     }
   }
 }
@@ -328,7 +349,7 @@ void gemm_as(const GemmArgs& g) {
   } else {
     gemm_by_panels<kCodec, kUnit>(g);
   }
-  if (g.group > g.block) scale_outputs(g);
+  if (g.w_scale && g.group == 0) scale_outputs(g);
 }
 
 void pack_rows(const float* const* rows, std::int64_t count, std::int64_t steps, float* out) {

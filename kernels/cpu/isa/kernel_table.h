@@ -23,22 +23,23 @@ inline constexpr int kPadElements = 32;  // rows and packed weights are padded t
 inline constexpr int kMaxTileVectors = 4;  // vectors of a full tile
 inline constexpr int kRowBlock = 12;       // rows that one register tile covers at most
 
-enum class WeightCodec : std::uint8_t { bf16, fp16, e4m3fn };
-inline constexpr int kWeightCodecs = 3;
+// int8 and int4 are two's complement.
+enum class WeightCodec : std::uint8_t { bf16, fp16, e4m3fn, e4m3fnuz, int8, int4, e2m1 };
 
 enum class DotUnit : std::uint8_t { fp32, bf16_pair };
 constexpr int elements_per_step(DotUnit unit) { return unit == DotUnit::fp32 ? 1 : 2; }
 
 // How activations are rounded on their way into a GEMM.
-enum class ActivationCodec : std::uint8_t { bf16, fp16, e4m3fn };
+enum class ActivationCodec : std::uint8_t { bf16, fp16, e4m3fn, e4m3fnuz, int8 };
 
 enum class NarrowType : std::uint8_t { bf16, fp16 };
 enum class Fp8Type : std::uint8_t { e4m3fn, e4m3fnuz };
 
 struct WeightLayout {
-  int element_bytes = 0;
+  int element_bits = 0;
   int run = 0;  // elements along the contracted dimension in 64 bytes of one vector
-  // order[column * run + k]: the element's place within the 64 bytes.
+  // order[column * run + k]: the element's place within the 64 bytes, in elements; of two in a byte
+  // the lower half comes first.
   const std::uint8_t* order = nullptr;
 };
 
@@ -51,10 +52,14 @@ struct GemmArgs {
   DotUnit unit = DotUnit::fp32;
   const std::byte* w = nullptr;    // the tile's first byte
   const float* w_scale = nullptr;  // [scale groups][vectors][scale_lanes], or nullptr
-  int vectors = 0;                 // 2 or 4
-  int scale_lanes = 1;             // 1: one scale per vector, 16: one per column
-  std::int64_t elements = 0;       // contracted length, padded
-  std::int64_t group = 0;          // contracted elements per scale group; 0: no scales
+  // Weights are (code - w_zero) * w_scale: w_zero as w_scale, a_sum [scale groups][rows] the sums
+  // of each row's activations over a group, or both nullptr.
+  const float* w_zero = nullptr;
+  const float* a_sum = nullptr;
+  int vectors = 0;            // 2 or 4
+  int scale_lanes = 1;        // 1: one scale per vector, 16: one per column
+  std::int64_t elements = 0;  // contracted length, padded
+  std::int64_t group = 0;     // contracted elements per scale group; 0: all of them
   std::int64_t block = 0;  // contracted elements decoded at a time, a multiple of 32 and of group
   std::int64_t prefetch = 0;  // bytes of packed weights fetched ahead
   float* panel = nullptr;     // scratch: panel_floats(block)
@@ -79,17 +84,34 @@ struct ActivateArgs {
   std::int64_t ld = 0;
 };
 
-// One row of fp32 values rounded into steps.
+// How the scale of a group of activations follows from its largest finite magnitude.
+enum class ScalingRule : std::uint8_t {
+  none,                // no scale
+  given,               // Scaling::given, whatever the group holds
+  amax,                // max(max(amax, amax_floor) / maximum, scale_floor)
+  power_of_two_ceil,   // 2^ceil(log2(amax / maximum)), as E8M0 holds it
+  power_of_two_floor,  // 2^floor(log2(amax)), as E8M0 holds it
+};
+
+struct Scaling {
+  ScalingRule rule = ScalingRule::none;
+  float maximum = 0;  // magnitude to which amax is mapped; FNUZ codes saturate there
+  float amax_floor = 0, scale_floor = 0;
+  float given = 0;
+};
+
+// One row of fp32 values, divided by their group's scale and rounded into steps. An int8 group that
+// holds a NaN has a NaN for its scale, as its elements have none.
 struct EncodeArgs {
   const float* in = nullptr;
   std::int64_t elements = 0;
   std::int64_t padded = 0;  // elements of `out` to write, zeros beyond `elements`
   ActivationCodec codec = ActivationCodec::bf16;
   DotUnit unit = DotUnit::fp32;
-  std::int64_t group = 0;   // elements per scale, starting at in[0]; 0: no scales
-  float amax_floor = 0;     // scale = max(amax, floor) / 448
+  Scaling scaling = {};
+  std::int64_t group = 0;   // elements per scale, starting at in[0]; 0: all
   float* out = nullptr;     // steps
-  float* scales = nullptr;  // [ceil(elements / group)]
+  float* scales = nullptr;  // [ceil(elements / group)], or nullptr
 };
 
 struct KernelTable {
@@ -104,6 +126,16 @@ struct KernelTable {
   void (*gemm)(WeightCodec codec, const GemmArgs& args);
   void (*activate)(const ActivateArgs& args);
   void (*encode)(const EncodeArgs& args);
+  // Largest finite magnitude, and the scale that a rule gives a group with such a one.
+  float (*finite_amax)(const float* in, std::int64_t n);
+  float (*scale_of)(const Scaling& scaling, float amax);
+  // Elements of a row in steps in another order: out's element i is in's element from[i], or zero
+  // where that is negative.
+  void (*gather_steps)(DotUnit unit, const float* in, const std::int32_t* from, std::int64_t n,
+                       float* out);
+  // sums[g] of a row's elements [g * group, (g + 1) * group) of `elements`, a multiple of 16.
+  void (*sum_groups)(DotUnit unit, const float* steps, std::int64_t elements, std::int64_t group,
+                     float* sums);
   // c [rows][columns of the tile], first `columns` used: out[r * ld + j] = (c + bias) * weight[r].
   // bias, weight may be nullptr.
   void (*store_pairs)(const float* c, std::int64_t rows, std::int64_t stride, std::int64_t columns,

@@ -15,8 +15,12 @@
 
 #include "kernels/cpu/isa_level.h"
 #include "reference/formats/bf16.h"
+#include "reference/formats/e2m1.h"
+#include "reference/formats/e8m0.h"
 #include "reference/formats/fp16.h"
 #include "reference/formats/fp8.h"
+#include "reference/formats/int4.h"
+#include "reference/formats/int8.h"
 
 namespace moegauge::cpu {
 namespace {
@@ -128,67 +132,107 @@ TEST_P(KernelTableTest, EncodesFp8AsTheScalarFormatsDo) {
   }
 }
 
-// One row with the value 1 at element k picks column k of the weights out of a GEMM.
+// What each code of a codec stands for.
+struct CodecValues {
+  WeightCodec codec;
+  int bits;
+  float (*value)(int code);
+};
+constexpr CodecValues kCodecValues[] = {
+    {WeightCodec::bf16, 16, [](int c) { return bf16_to_float(static_cast<std::uint16_t>(c)); }},
+    {WeightCodec::fp16, 16, [](int c) { return fp16_to_float(static_cast<std::uint16_t>(c)); }},
+    {WeightCodec::e4m3fn, 8, [](int c) { return e4m3fn_to_float(static_cast<std::uint8_t>(c)); }},
+    {WeightCodec::e4m3fnuz, 8,
+     [](int c) { return e4m3fnuz_to_float(static_cast<std::uint8_t>(c)); }},
+    {WeightCodec::int8, 8, [](int c) { return static_cast<float>(static_cast<std::int8_t>(c)); }},
+    {WeightCodec::int4, 4, [](int c) { return static_cast<float>(signed_nibble(c)); }},
+    {WeightCodec::e2m1, 4, [](int c) { return e2m1_to_float(static_cast<std::uint8_t>(c)); }},
+};
+
+// One row of weights for a tile of two vectors: column c of the first holds code first + c in
+// element `hot`, everything else is zero.
+std::vector<std::uint8_t> one_hot_weights(const WeightLayout& layout, std::int64_t elements,
+                                          std::int64_t hot, int first) {
+  std::vector<std::uint8_t> packed(static_cast<std::size_t>(elements / layout.run * 128));
+  for (int c = 0; c < kVector; ++c) {
+    const int place = layout.order[c * layout.run + hot % layout.run];
+    const auto at =
+        static_cast<std::size_t>(hot / layout.run * 128 + place * layout.element_bits / 8);
+    const int code = first + c;
+    if (layout.element_bits == 4) {
+      packed[at] = static_cast<std::uint8_t>(packed[at] | (code & 15) << place % 2 * 4);
+    } else {
+      packed[at] = static_cast<std::uint8_t>(code);
+      if (layout.element_bits == 16) packed[at + 1] = static_cast<std::uint8_t>(code >> 8);
+    }
+  }
+  return packed;
+}
+
+// Rows of activations that are 1 in element `hot` and 0 elsewhere, as gemm reads them.
+std::vector<float> one_hot_rows(const KernelTable& table, ActivationCodec codec, std::int64_t rows,
+                                std::int64_t elements, std::int64_t hot) {
+  const DotUnit unit = table.dot_unit(codec);
+  std::vector<float> row(static_cast<std::size_t>(elements)), steps(row.size()),
+      packed(static_cast<std::size_t>(rows * elements));
+  row[static_cast<std::size_t>(hot)] = 1;
+  table.encode({.in = row.data(),
+                .elements = elements,
+                .padded = elements,
+                .codec = codec,
+                .unit = unit,
+                .out = steps.data()});
+  const std::vector<const float*> pointers(static_cast<std::size_t>(rows), steps.data());
+  table.pack_rows(pointers.data(), rows, elements / elements_per_step(unit), packed.data());
+  return packed;
+}
+
+void expect_decoded(float got, float expected, DotUnit unit, int code) {
+  if (std::isnan(expected)) {
+    ASSERT_TRUE(std::isnan(got)) << code;
+  } else if (std::isinf(expected)) {
+    ASSERT_FALSE(std::isfinite(got)) << code;
+  } else if (unit == DotUnit::bf16_pair && std::fpclassify(expected) == FP_SUBNORMAL) {
+    ASSERT_TRUE(got == expected || got == 0) << code;  // the instruction flushes them
+  } else {
+    ASSERT_EQ(got, expected) << code;
+  }
+}
+
+// One row with the value 1 at element k picks column k of the weights out of a GEMM: each code in
+// each place of a run, for few rows and for as many as are worth a decoded copy.
 TEST_P(KernelTableTest, DecodesEveryWeightCodeExactlyInsideAGemm) {
   constexpr std::int64_t kElements = 32;
-  for (const WeightCodec codec : {WeightCodec::bf16, WeightCodec::fp16, WeightCodec::e4m3fn}) {
+  for (const CodecValues& c : kCodecValues) {
+    SCOPED_TRACE(testing::Message() << "codec " << static_cast<int>(c.codec));
     const auto activation =
-        codec == WeightCodec::fp16 ? ActivationCodec::fp16 : ActivationCodec::bf16;
+        c.codec == WeightCodec::fp16 ? ActivationCodec::fp16 : ActivationCodec::bf16;
     const DotUnit unit = table().dot_unit(activation);
-    const WeightLayout layout = table().weight_layout(codec, unit);
-    const int codes = codec == WeightCodec::e4m3fn ? 256 : 65536;
+    const WeightLayout layout = table().weight_layout(c.codec, unit);
+    ASSERT_EQ(layout.element_bits, c.bits);
+    const int codes = 1 << c.bits;
     for (const std::int64_t rows : {1, 9, 13}) {
-      for (int first = 0; first < codes; first += 16) {
-        // Column c holds code first + c in element `hot`, zeros elsewhere.
-        const std::int64_t hot = first / 16 % kElements;
-        std::vector<std::uint8_t> packed(64 * 2 * kElements / static_cast<std::size_t>(layout.run));
-        for (int c = 0; c < kVector; ++c) {
-          const auto at = static_cast<std::size_t>(hot / layout.run * 128 +
-                                                   layout.order[c * layout.run + hot % layout.run] *
-                                                       layout.element_bytes);
-          packed[at] = static_cast<std::uint8_t>(first + c);
-          if (layout.element_bytes == 2) {
-            packed[at + 1] = static_cast<std::uint8_t>((first + c) >> 8);
-          }
-        }
-        std::vector<float> row(kElements), steps(kElements),
-            x(static_cast<std::size_t>(rows) * kElements);
-        row[static_cast<std::size_t>(hot)] = 1;
-        table().encode({.in = row.data(),
-                        .elements = kElements,
-                        .padded = kElements,
-                        .codec = activation,
-                        .unit = unit,
-                        .out = steps.data()});
-        const std::vector<const float*> pointers(static_cast<std::size_t>(rows), steps.data());
-        table().pack_rows(pointers.data(), rows, kElements / elements_per_step(unit), x.data());
+      // 65536 codes of two places a run need no more than one round of all places.
+      const int rounds = c.bits == 16 ? 1 : static_cast<int>(kElements);
+      for (int i = 0; i < rounds * codes / 16; ++i) {
+        const std::int64_t hot = c.bits == 16 ? i % kElements : i % rounds;
+        const int first = c.bits == 16 ? i * 16 : i / rounds * 16;
+        const auto w = one_hot_weights(layout, kElements, hot, first);
+        const auto a = one_hot_rows(table(), activation, rows, kElements, hot);
         std::vector<float> panel(static_cast<std::size_t>(panel_floats(kElements)));
-        std::vector<float> c(static_cast<std::size_t>(rows * 32), -7);
-        table().gemm(codec, {.a = x.data(),
-                             .rows = rows,
-                             .unit = unit,
-                             .w = reinterpret_cast<const std::byte*>(packed.data()),
-                             .vectors = 2,
-                             .elements = kElements,
-                             .block = kElements,
-                             .panel = panel.data(),
-                             .c = c.data()});
+        std::vector<float> out(static_cast<std::size_t>(rows * 32), -7);
+        table().gemm(c.codec, {.a = a.data(),
+                               .rows = rows,
+                               .unit = unit,
+                               .w = reinterpret_cast<const std::byte*>(w.data()),
+                               .vectors = 2,
+                               .elements = kElements,
+                               .block = kElements,
+                               .panel = panel.data(),
+                               .c = out.data()});
         for (int column = 0; column < kVector; ++column) {
-          const int code = first + column;
-          const float expected =
-              codec == WeightCodec::e4m3fn ? e4m3fn_to_float(static_cast<std::uint8_t>(code))
-              : codec == WeightCodec::bf16 ? bf16_to_float(static_cast<std::uint16_t>(code))
-                                           : fp16_to_float(static_cast<std::uint16_t>(code));
-          const float got = c[static_cast<std::size_t>((rows - 1) * 32 + column)];
-          if (std::isnan(expected)) {
-            ASSERT_TRUE(std::isnan(got)) << code;
-          } else if (std::isinf(expected)) {
-            ASSERT_FALSE(std::isfinite(got)) << code;
-          } else if (unit == DotUnit::bf16_pair && std::fpclassify(expected) == FP_SUBNORMAL) {
-            ASSERT_TRUE(got == expected || got == 0) << code;  // the instruction flushes them
-          } else {
-            ASSERT_EQ(got, expected) << code;
-          }
+          expect_decoded(out[static_cast<std::size_t>((rows - 1) * 32 + column)],
+                         c.value(first + column), unit, first + column);
         }
       }
     }
@@ -293,8 +337,8 @@ TEST_P(KernelTableTest, QuantisesGroupsByTheirLargestFiniteMagnitude) {
                   .padded = 160,
                   .codec = ActivationCodec::e4m3fn,
                   .unit = unit,
+                  .scaling = {.rule = ScalingRule::amax, .maximum = 448, .amax_floor = 1e-10f},
                   .group = 32,
-                  .amax_floor = 1e-10f,
                   .out = steps.data(),
                   .scales = scales.data()});
   std::vector<float> values(160);
@@ -315,6 +359,148 @@ TEST_P(KernelTableTest, QuantisesGroupsByTheirLargestFiniteMagnitude) {
   EXPECT_EQ(values[96], 0);  // 1e-40 / 2.2e-13 is far below half the smallest code
   EXPECT_EQ(values[128], 448);
   for (std::size_t i = 129; i < 160; ++i) EXPECT_EQ(values[i], 0) << i;
+}
+
+TEST_P(KernelTableTest, GivesGroupsTheirScaleByTheRuleAsked) {
+  const auto scale = [&](const Scaling& s, float amax) { return table().scale_of(s, amax); };
+  // By hand: 896 / 448; the floor under amax; the floor under the scale itself.
+  const Scaling floored = {.rule = ScalingRule::amax, .maximum = 448, .amax_floor = 1e-10f};
+  EXPECT_EQ(scale(floored, 896), 2);
+  EXPECT_EQ(scale(floored, 0), 1e-10f / 448);
+  const Scaling bounded = {
+      .rule = ScalingRule::amax, .maximum = 448, .scale_floor = 1.0f / (448 * 512)};
+  EXPECT_EQ(scale(bounded, 896), 2);
+  EXPECT_EQ(scale(bounded, 1e-3f), 1.0f / (448 * 512));
+  EXPECT_EQ(scale({.rule = ScalingRule::given, .given = 0.3f}, 896), 0.3f);
+  // Against the scalar format, on every power of two, its neighbours and 448 times them.
+  for (int exponent = -149; exponent < 128; ++exponent) {
+    for (const float factor : {1.0f, 1.75f, 448.0f / 256}) {
+      const float middle = std::ldexp(factor, exponent);
+      for (const float amax :
+           {middle, std::nextafter(middle, 0.0f), std::nextafter(middle, 1e38f)}) {
+        if (!std::isfinite(amax)) continue;
+        for (const float maximum : {448.0f, 240.0f, 6.0f}) {
+          ASSERT_EQ(scale({.rule = ScalingRule::power_of_two_ceil, .maximum = maximum}, amax),
+                    e8m0_to_float(e8m0_ceil(amax, maximum)))
+              << amax;
+        }
+        ASSERT_EQ(scale({.rule = ScalingRule::power_of_two_floor, .maximum = 448}, amax),
+                  e8m0_to_float(e8m0_floor(amax, 0)))
+            << amax;
+      }
+    }
+  }
+}
+
+TEST_P(KernelTableTest, RoundsToInt8AndFnuzAsTheScalarFormatsDo) {
+  const std::vector<float> in = interesting_floats();
+  const auto n = static_cast<std::int64_t>(in.size());
+  const auto encoded = [&](ActivationCodec codec, float maximum) {
+    const DotUnit unit = table().dot_unit(codec);
+    std::vector<float> steps(in.size() + 32), values(in.size());
+    table().encode({.in = in.data(),
+                    .elements = n,
+                    .padded = n,
+                    .codec = codec,
+                    .unit = unit,
+                    .scaling = {.maximum = maximum},
+                    .out = steps.data()});
+    if (unit == DotUnit::fp32) return steps;
+    table().widen(NarrowType::bf16, reinterpret_cast<const std::uint16_t*>(steps.data()), n,
+                  values.data());
+    return values;
+  };
+  const std::vector<float> int8 = encoded(ActivationCodec::int8, 127);
+  for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(int8[i], float_to_int8(in[i])) << in[i];
+  for (const float maximum : {kE4m3fnuzMax, kE4m3fnuzReducedMax}) {
+    const std::vector<float> fnuz = encoded(ActivationCodec::e4m3fnuz, maximum);
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      const float expected = e4m3fnuz_to_float(float_to_e4m3fnuz(in[i], maximum));
+      if (std::isnan(expected)) {
+        ASSERT_TRUE(std::isnan(fnuz[i])) << in[i];
+      } else {
+        ASSERT_EQ(fnuz[i], expected) << in[i];
+      }
+    }
+  }
+}
+
+TEST_P(KernelTableTest, GivesAnInt8GroupWithANanAScaleThatIsOne) {
+  std::vector<float> in(64, 2.0f), steps(64), scales(2);
+  in[40] = std::numeric_limits<float>::quiet_NaN();
+  table().encode({.in = in.data(),
+                  .elements = 64,
+                  .padded = 64,
+                  .codec = ActivationCodec::int8,
+                  .unit = table().dot_unit(ActivationCodec::int8),
+                  .scaling = {.rule = ScalingRule::amax, .maximum = 127, .amax_floor = 1e-10f},
+                  .group = 32,
+                  .out = steps.data(),
+                  .scales = scales.data()});
+  EXPECT_EQ(scales[0], 2.0f / 127);
+  EXPECT_TRUE(std::isnan(scales[1]));
+}
+
+TEST_P(KernelTableTest, GathersAndSumsElementsOfARow) {
+  for (const ActivationCodec codec : {ActivationCodec::bf16, ActivationCodec::fp16}) {
+    const DotUnit unit = table().dot_unit(codec);
+    std::vector<float> in(32), steps(32), gathered(32), sums(2);
+    for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i);
+    table().encode({.in = in.data(),
+                    .elements = 32,
+                    .padded = 32,
+                    .codec = codec,
+                    .unit = unit,
+                    .out = steps.data()});
+    std::vector<std::int32_t> from(32, -1);
+    from[0] = 31, from[1] = 5, from[16] = 5, from[31] = 7;
+    table().gather_steps(unit, steps.data(), from.data(), 32, gathered.data());
+    table().sum_groups(unit, gathered.data(), 32, 16, sums.data());
+    EXPECT_EQ(sums, (std::vector<float>{36, 12}));
+    table().sum_groups(unit, steps.data(), 32, 32, sums.data());
+    EXPECT_EQ(sums[0], 31 * 32 / 2);
+  }
+}
+
+// One row, two groups of 32 elements, two vectors: y = sum of a_scale * w_scale * (x * code - zero
+// * sum x), worked out in exact arithmetic.
+TEST_P(KernelTableTest, SubtractsZeroPointsAndScalesEachGroup) {
+  const DotUnit unit = table().dot_unit(ActivationCodec::bf16);
+  const WeightLayout layout = table().weight_layout(WeightCodec::int4, unit);
+  std::vector<std::uint8_t> w(static_cast<std::size_t>(64 / layout.run * 128), 0x33);  // codes 3
+  std::vector<float> x(64), steps(64), sums(2);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = i < 32 ? 1.0f : 0.5f;
+  table().encode({.in = x.data(),
+                  .elements = 64,
+                  .padded = 64,
+                  .codec = ActivationCodec::bf16,
+                  .unit = unit,
+                  .out = steps.data()});
+  table().sum_groups(unit, steps.data(), 64, 32, sums.data());
+  std::vector<float> scale(64), zero(64), c(32), panel(static_cast<std::size_t>(panel_floats(64)));
+  for (std::size_t i = 0; i < 64; ++i) {
+    scale[i] = i < 32 ? 2.0f : 0.25f;
+    zero[i] = static_cast<float>(i % 5);
+  }
+  const GemmArgs args = {.a = steps.data(),
+                         .rows = 1,
+                         .unit = unit,
+                         .w = reinterpret_cast<const std::byte*>(w.data()),
+                         .w_scale = scale.data(),
+                         .w_zero = zero.data(),
+                         .a_sum = sums.data(),
+                         .vectors = 2,
+                         .scale_lanes = 16,
+                         .elements = 64,
+                         .group = 32,
+                         .block = 64,
+                         .panel = panel.data(),
+                         .c = c.data()};
+  table().gemm(WeightCodec::int4, args);
+  for (std::size_t i = 0; i < 32; ++i) {
+    const auto z = [](std::size_t at) { return static_cast<float>(at % 5); };
+    EXPECT_EQ(c[i], 2.0f * 32 * (3 - z(i)) + 0.25f * 16 * (3 - z(32 + i))) << i;
+  }
 }
 
 TEST(IsaLevels, AreNamedAndOrdered) {

@@ -22,6 +22,11 @@ MOEGAUGE_INLINE F dot(F x, F w, F acc) {
 
 #include "kernels/cpu/isa/decode_generic.h"
 constexpr const std::uint8_t* kE4m3Order = kOrders.by_run4;
+template <WeightCodec kCodec, DotUnit kUnit>
+MOEGAUGE_INLINE void decode_run(const std::byte* w, int column, int part,
+                                F (&steps)[part_steps<kCodec, kUnit>]) {
+  generic_run<kCodec, kUnit>(w, column, part, steps);
+}
 template <WeightCodec>
 constexpr int fused_most = 0;  // a column vector is several registers here
 template <WeightCodec>

@@ -35,13 +35,23 @@ DotUnit dot_unit(ActivationCodec codec) {
 }
 
 WeightLayout weight_layout(WeightCodec codec, DotUnit) {
+  const int bits = element_bits(codec);
+  const auto layout = [bits](const std::uint8_t* order) {
+    return WeightLayout{bits, 32 / bits, order};
+  };
   switch (codec) {
     case WeightCodec::bf16:
-      return {2, 2, kPairs};
+      return layout(kPairs);
     case WeightCodec::fp16:
-      return {2, 2, kOrders.by_run2};
+      return layout(kOrders.by_run2);
     case WeightCodec::e4m3fn:
-      return {1, 4, kE4m3Order};
+    case WeightCodec::e4m3fnuz:
+      return layout(kE4m3Order);
+    case WeightCodec::int8:
+      return layout(kOrders.by_run4);
+    case WeightCodec::int4:
+    case WeightCodec::e2m1:
+      return layout(kOrders.nibbles);
   }
   return {};
 }
@@ -62,6 +72,14 @@ void gemm(WeightCodec codec, const GemmArgs& args) {
       return gemm_of<WeightCodec::fp16>(args);
     case WeightCodec::e4m3fn:
       return gemm_of<WeightCodec::e4m3fn>(args);
+    case WeightCodec::e4m3fnuz:
+      return gemm_of<WeightCodec::e4m3fnuz>(args);
+    case WeightCodec::int8:
+      return gemm_of<WeightCodec::int8>(args);
+    case WeightCodec::int4:
+      return gemm_of<WeightCodec::int4>(args);
+    case WeightCodec::e2m1:
+      return gemm_of<WeightCodec::e2m1>(args);
   }
 }
 
@@ -73,12 +91,24 @@ double dot_loop(DotUnit unit, std::int64_t iterations) {
 }
 
 constexpr KernelTable make_table(const char* name) {
-  return {name,        MOEGAUGE_LANES > 4,
-          dot_unit,    weight_layout,
-          pack_rows,   gemm,
-          activate,    encode,
-          store_pairs, reduce,
-          widen,       narrow,
-          decode_fp8,  encode_fp8,
-          sum,         dot_loop};
+  return {.name = name,
+          .fused_multiply_add = MOEGAUGE_LANES > 4,
+          .dot_unit = dot_unit,
+          .weight_layout = weight_layout,
+          .pack_rows = pack_rows,
+          .gemm = gemm,
+          .activate = activate,
+          .encode = encode,
+          .finite_amax = finite_amax,
+          .scale_of = scale_of,
+          .gather_steps = gather_steps,
+          .sum_groups = sum_groups,
+          .store_pairs = store_pairs,
+          .reduce = reduce,
+          .widen = widen,
+          .narrow = narrow,
+          .decode_fp8 = decode_fp8,
+          .encode_fp8 = encode_fp8,
+          .sum = sum,
+          .dot_loop = dot_loop};
 }

@@ -142,6 +142,22 @@ MOEGAUGE_INLINE F e4m3fnuz_value(U code) {
   return float_of(select(code == 0x80u, splat_bits(0x7FC0'0000u), sign | value));
 }
 
+// Two's complement integers in the low bits of each lane.
+MOEGAUGE_INLINE F int8_value(U code) { return __builtin_convertvector((I)(code << 24) >> 24, F); }
+MOEGAUGE_INLINE F int4_value(U code) { return __builtin_convertvector((I)(code << 28) >> 28, F); }
+MOEGAUGE_INLINE F e2m1_value(U code) {
+  const U magnitude = code & 7u;
+  const U normal = (magnitude << 22) + (126u << 23);
+  const U value = select(magnitude < 2u, magnitude * 0x3F00'0000u, normal);  // 0 or 0.5 below 1
+  return float_of((code & 8u) << 28 | value);
+}
+// Round to nearest, ties to even, clamped to [-127, 127]; a NaN gives 0.
+MOEGAUGE_INLINE F round_to_int8(F x) {
+  const F magic = splat(0x1.8p23f);  // its last place is 1
+  const F clamped = at_least(at_most(x, 127.0f), -127.0f);
+  return select(x == x, (clamped + magic) - magic, F{});
+}
+
 // exp(x) by Cephes' expf (Moshier): 2^n * p(r), x = n ln 2 + r, |r| <= ln 2 / 2; relative error
 // 2e-7. Arguments are clamped to [-87, 88]: beyond, e^x only ever meets 1 in a sum, or a product
 // that vanishes.

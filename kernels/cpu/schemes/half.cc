@@ -19,12 +19,10 @@ std::optional<Recipe> recipe(const SchemeTraits& traits, const Layer& layer) {
                 .numerics = {.act_out = Precision::activation_dtype}};
 }
 
-float no_scale(const ConstMatrix&, const Recipe&, std::int64_t, std::int64_t) { return 1.0f; }
-
 }  // namespace
 
 const CpuScheme& half_scheme() {
-  static constexpr CpuScheme scheme = {&recipe, &no_scale};
+  static constexpr CpuScheme scheme = {.recipe = &recipe};
   return scheme;
 }
 
