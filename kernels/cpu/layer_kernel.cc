@@ -284,16 +284,14 @@ void LayerKernel::pack_activations(const Operand& operand, const MatrixLayout& l
 
 GemmArgs LayerKernel::gemm_args(const MatrixLayout& layout, const std::byte* expert,
                                 std::int64_t tile, const Task& task, const Thread& thread) const {
-  const auto at = [&](std::int64_t offset) {
-    return reinterpret_cast<const float*>(expert + offset);
-  };
   return {.a = thread.a,
           .a_scale = thread.a_scale,
           .rows = task.rows,
           .unit = unit_,
           .w = expert + layout.tile_offset(tile),
-          .w_scale = recipe_.scaled() ? at(layout.scale_offset(tile)) : nullptr,
-          .w_zero = recipe_.zero_points ? at(layout.zero_offset(tile)) : nullptr,
+          .scale_type = recipe_.scale_type,
+          .w_scale = recipe_.scaled() ? expert + layout.scale_offset(tile) : nullptr,
+          .w_zero = recipe_.zero_points ? expert + layout.zero_offset(tile) : nullptr,
           .a_sum = thread.a_sum,
           .vectors = layout.tile_vectors(tile),
           .scale_lanes = layout.scale_lanes(),

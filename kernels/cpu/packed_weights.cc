@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstring>
 #include <numeric>
 #include <utility>
 
+#include "reference/formats/bf16.h"
+#include "reference/formats/fp16.h"
 #include "reference/formats/int4.h"
 #include "reference/schemes/matrix_storage.h"
 
@@ -42,6 +45,19 @@ void scatter_row(const std::byte* row, std::span<const std::int32_t> from, std::
   }
 }
 
+// In the low bytes.
+std::uint32_t scale_bits(ScaleType type, float value) {
+  switch (type) {
+    case ScaleType::fp32:
+      return std::bit_cast<std::uint32_t>(value);
+    case ScaleType::bf16:
+      return float_to_bf16(value);
+    case ScaleType::fp16:
+      return float_to_fp16(value);
+  }
+  return 0;
+}
+
 // With a group index an expert's groups may have any sizes, and each ends with a line that is not
 // full.
 std::int64_t most_elements(const Recipe& recipe, std::int64_t cols) {
@@ -68,7 +84,7 @@ MatrixLayout::MatrixLayout(const Layer& layer, Role role, const Recipe& recipe,
   const std::int64_t column_vectors = (columns_ + kVector - 1) / kVector;
   vectors_ = paired_ ? 2 * column_vectors : round_up(column_vectors, 2);
   if (scales_straddle_vectors()) scale_lanes_ = kVector;
-  const std::int64_t per_group = vectors_ * groups_ * scale_lanes_ * std::int64_t{sizeof(float)};
+  const std::int64_t per_group = vectors_ * per_group_bytes();
   const std::int64_t bias = bias_ ? vectors_ * kVector * std::int64_t{sizeof(float)} : 0;
   const std::int64_t order = reordered() ? (elements_ + 1) * std::int64_t{sizeof(std::int32_t)} : 0;
   scales_begin_ = vectors_ * vector_bytes();
@@ -101,8 +117,13 @@ int MatrixLayout::tile_vectors(std::int64_t tile) const {
       std::min<std::int64_t>(kMaxTileVectors, vectors_ - tile * kMaxTileVectors));
 }
 
+// Of one vector: a number for each scale group.
+std::int64_t MatrixLayout::per_group_bytes() const {
+  return groups_ * scale_lanes_ * scale_bytes(recipe_.scale_type);
+}
+
 std::int64_t MatrixLayout::per_group_offset(std::int64_t begin, std::int64_t tile) const {
-  return begin + tile * kMaxTileVectors * groups_ * scale_lanes_ * std::int64_t{sizeof(float)};
+  return begin + tile * kMaxTileVectors * per_group_bytes();
 }
 
 std::int64_t MatrixLayout::scale_offset(std::int64_t tile) const {
@@ -177,12 +198,14 @@ void MatrixLayout::pack_vector(const ConstMatrix& w, const ElementOrder& order, 
 // A number for each scale group of a tile's columns.
 void MatrixLayout::pack_per_group(const ConstMatrix& w, const ElementOrder& order, PerGroup value,
                                   std::int64_t tile, std::byte* out) const {
-  auto* next = reinterpret_cast<float*>(out);
   for (const std::int32_t group : order.group) {
     for (int v = 0; v < tile_vectors(tile); ++v) {
       for (int lane = 0; lane < scale_lanes_; ++lane) {
         const std::int64_t r = row(tile, v, lane);
-        *next++ = r < 0 ? 0.0f : value(w, recipe_, r, group);
+        const float number = r < 0 ? 0.0f : value(w, recipe_, r, group);
+        const std::uint32_t bits = scale_bits(recipe_.scale_type, number);
+        std::memcpy(out, &bits, static_cast<std::size_t>(scale_bytes(recipe_.scale_type)));
+        out += scale_bytes(recipe_.scale_type);
       }
     }
   }

@@ -65,6 +65,7 @@ class MatrixLayout {
   std::int64_t per_group_offset(std::int64_t begin, std::int64_t tile) const;
   void pack_vector(const ConstMatrix& w, const ElementOrder& order, std::int64_t tile, int vector,
                    std::byte* out) const;
+  std::int64_t per_group_bytes() const;
   using PerGroup = float (*)(const ConstMatrix&, const Recipe&, std::int64_t row,
                              std::int64_t group);
   void pack_per_group(const ConstMatrix& w, const ElementOrder& order, PerGroup value,

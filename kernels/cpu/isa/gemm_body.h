@@ -20,14 +20,27 @@ struct Prefetcher {
   }
 };
 
+MOEGAUGE_INLINE F load_scales(ScaleType type, const std::byte* values, std::int64_t i) {
+  if (type == ScaleType::fp32) return load_as<F>(values + 4 * i);
+  const U bits = __builtin_convertvector(load_as<H>(values + 2 * i), U);
+  return type == ScaleType::bf16 ? float_of(bits << 16) : fp16_value(bits);
+}
+MOEGAUGE_INLINE float load_scale(ScaleType type, const std::byte* values, std::int64_t i) {
+  if (type == ScaleType::fp32) return load_as<float>(values + 4 * i);
+  const U bits = splat_bits(load_as<std::uint16_t>(values + 2 * i));
+  return (type == ScaleType::bf16 ? float_of(bits << 16) : fp16_value(bits))[0];
+}
+
 struct BlockScales {
   const float* a = nullptr;  // of this block's first row
   const float* a_sum = nullptr;
-  const float* w = nullptr;  // of this group
-  const float* w_zero = nullptr;
+  const std::byte* w = nullptr;  // of this group
+  const std::byte* w_zero = nullptr;
+  ScaleType type = ScaleType::fp32;
   int lanes = 1;
-  MOEGAUGE_INLINE F of_columns(const float* values, std::int64_t column) const {
-    return lanes == 1 ? splat(values[column / kVector]) : load(values + column);
+  MOEGAUGE_INLINE F of_columns(const std::byte* values, std::int64_t column) const {
+    if (lanes == 1) return splat(load_scale(type, values, column / kVector));
+    return load_scales(type, values, column);
   }
   MOEGAUGE_INLINE F weights(std::int64_t column) const { return of_columns(w, column); }
   MOEGAUGE_INLINE F zeros(std::int64_t column) const {
@@ -44,11 +57,12 @@ MOEGAUGE_INLINE BlockScales block_scales(const GemmArgs& g, std::int64_t element
                                          std::int64_t row) {
   const std::int64_t group = g.group > 0 ? element / g.group : 0;
   const std::int64_t of_rows = group * g.rows + row;
-  const std::int64_t of_columns = group * g.vectors * g.scale_lanes;
+  const std::int64_t of_columns = group * g.vectors * g.scale_lanes * scale_bytes(g.scale_type);
   return {.a = g.a_scale ? g.a_scale + of_rows : nullptr,
           .a_sum = g.a_sum ? g.a_sum + of_rows : nullptr,
           .w = g.w_scale + of_columns,
           .w_zero = g.w_zero ? g.w_zero + of_columns : nullptr,
+          .type = g.scale_type,
           .lanes = g.scale_lanes};
 }
 

@@ -35,6 +35,11 @@ enum class ActivationCodec : std::uint8_t { bf16, fp16, e4m3fn, e4m3fnuz, int8 }
 enum class NarrowType : std::uint8_t { bf16, fp16 };
 enum class Fp8Type : std::uint8_t { e4m3fn, e4m3fnuz };
 
+// How scales and zero points of weights are held: the narrowest type that holds them exactly, as
+// they are read with every group.
+enum class ScaleType : std::uint8_t { fp32, bf16, fp16 };
+constexpr int scale_bytes(ScaleType type) { return type == ScaleType::fp32 ? 4 : 2; }
+
 struct WeightLayout {
   int element_bits = 0;
   int run = 0;  // elements along the contracted dimension in 64 bytes of one vector
@@ -50,11 +55,12 @@ struct GemmArgs {
   const float* a_scale = nullptr;  // [scale groups][rows], or nullptr
   std::int64_t rows = 0;
   DotUnit unit = DotUnit::fp32;
-  const std::byte* w = nullptr;    // the tile's first byte
-  const float* w_scale = nullptr;  // [scale groups][vectors][scale_lanes], or nullptr
+  const std::byte* w = nullptr;  // the tile's first byte
+  ScaleType scale_type = ScaleType::fp32;
+  const std::byte* w_scale = nullptr;  // [scale groups][vectors][scale_lanes], or nullptr
   // Weights are (code - w_zero) * w_scale: w_zero as w_scale, a_sum [scale groups][rows] the sums
   // of each row's activations over a group, or both nullptr.
-  const float* w_zero = nullptr;
+  const std::byte* w_zero = nullptr;
   const float* a_sum = nullptr;
   int vectors = 0;            // 2 or 4
   int scale_lanes = 1;        // 1: one scale per vector, 16: one per column

@@ -462,6 +462,19 @@ TEST_P(KernelTableTest, GathersAndSumsElementsOfARow) {
   }
 }
 
+std::vector<std::byte> as_scales(ScaleType type, const std::vector<float>& values) {
+  std::vector<std::byte> bytes;
+  for (const float v : values) {
+    const std::uint32_t bits = type == ScaleType::fp32   ? std::bit_cast<std::uint32_t>(v)
+                               : type == ScaleType::bf16 ? float_to_bf16(v)
+                                                         : float_to_fp16(v);
+    for (int i = 0; i < scale_bytes(type); ++i) {
+      bytes.push_back(static_cast<std::byte>(bits >> 8 * i & 0xFFu));
+    }
+  }
+  return bytes;
+}
+
 // One row, two groups of 32 elements, two vectors: y = sum of a_scale * w_scale * (x * code - zero
 // * sum x), worked out in exact arithmetic.
 TEST_P(KernelTableTest, SubtractsZeroPointsAndScalesEachGroup) {
@@ -477,29 +490,33 @@ TEST_P(KernelTableTest, SubtractsZeroPointsAndScalesEachGroup) {
                   .unit = unit,
                   .out = steps.data()});
   table().sum_groups(unit, steps.data(), 64, 32, sums.data());
-  std::vector<float> scale(64), zero(64), c(32), panel(static_cast<std::size_t>(panel_floats(64)));
+  std::vector<float> scale(64), zero(64), c(32);
+  std::vector<float> panel(static_cast<std::size_t>(panel_floats(64)));
   for (std::size_t i = 0; i < 64; ++i) {
     scale[i] = i < 32 ? 2.0f : 0.25f;
     zero[i] = static_cast<float>(i % 5);
   }
-  const GemmArgs args = {.a = steps.data(),
-                         .rows = 1,
-                         .unit = unit,
-                         .w = reinterpret_cast<const std::byte*>(w.data()),
-                         .w_scale = scale.data(),
-                         .w_zero = zero.data(),
-                         .a_sum = sums.data(),
-                         .vectors = 2,
-                         .scale_lanes = 16,
-                         .elements = 64,
-                         .group = 32,
-                         .block = 64,
-                         .panel = panel.data(),
-                         .c = c.data()};
-  table().gemm(WeightCodec::int4, args);
-  for (std::size_t i = 0; i < 32; ++i) {
+  for (const ScaleType type : {ScaleType::fp32, ScaleType::bf16, ScaleType::fp16}) {
+    const auto scale_bytes = as_scales(type, scale), zero_bytes = as_scales(type, zero);
+    table().gemm(WeightCodec::int4, {.a = steps.data(),
+                                     .rows = 1,
+                                     .unit = unit,
+                                     .w = reinterpret_cast<const std::byte*>(w.data()),
+                                     .scale_type = type,
+                                     .w_scale = scale_bytes.data(),
+                                     .w_zero = zero_bytes.data(),
+                                     .a_sum = sums.data(),
+                                     .vectors = 2,
+                                     .scale_lanes = 16,
+                                     .elements = 64,
+                                     .group = 32,
+                                     .block = 64,
+                                     .panel = panel.data(),
+                                     .c = c.data()});
     const auto z = [](std::size_t at) { return static_cast<float>(at % 5); };
-    EXPECT_EQ(c[i], 2.0f * 32 * (3 - z(i)) + 0.25f * 16 * (3 - z(32 + i))) << i;
+    for (std::size_t i = 0; i < 32; ++i) {
+      EXPECT_EQ(c[i], 2.0f * 32 * (3 - z(i)) + 0.25f * 16 * (3 - z(32 + i))) << i;
+    }
   }
 }
 

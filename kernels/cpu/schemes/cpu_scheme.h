@@ -27,7 +27,8 @@ struct Recipe {
   WeightCodec weight = WeightCodec::bf16;
   // Flipped in every byte of the canonical codes: an offset is thus turned into two's complement.
   std::uint8_t flipped_bits = 0;
-  ScaleKind scales = ScaleKind::none;  // of canonical weights
+  ScaleKind scales = ScaleKind::none;      // of canonical weights
+  ScaleType scale_type = ScaleType::fp32;  // in which the kernels hold them, and zero points
   // Elements along the contracted dimension under one scale; 0: all.
   std::int64_t group = 0;
   // Rows of the canonical weight matrix under one scale; 0: all.

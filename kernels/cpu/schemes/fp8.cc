@@ -21,6 +21,7 @@ std::optional<Recipe> recipe(const SchemeTraits& traits, const Layer&) {
   if (!granularity) return std::nullopt;
   return Recipe{.weight = ocp ? WeightCodec::e4m3fn : WeightCodec::e4m3fnuz,
                 .scales = w.scale,
+                .scale_type = w.scale == ScaleKind::e8m0 ? ScaleType::bf16 : ScaleType::fp32,
                 .group = w.unit.cols,
                 .scale_rows = w.unit.rows,
                 .activation = ocp ? ActivationCodec::e4m3fn : ActivationCodec::e4m3fnuz,

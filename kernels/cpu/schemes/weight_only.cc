@@ -37,15 +37,18 @@ std::optional<Recipe> recipe(const SchemeTraits& traits, const Layer& layer) {
   if (!served || w.unit.rows != 1 || w.unit.cols % kPadElements != 0) return std::nullopt;
   if (w.group_index && w.unit.cols == 0) return std::nullopt;
   const bool bf16 = layer.dtype == Dtype::bf16;
-  return Recipe{.weight = served->codec,
-                .flipped_bits = served->flipped_bits,
-                .scales = w.scale,
-                .group = w.unit.cols,
-                .scale_rows = 1,
-                .zero_points = w.zero_points,
-                .group_index = w.group_index,
-                .activation = bf16 ? ActivationCodec::bf16 : ActivationCodec::fp16,
-                .numerics = {.act_out = Precision::activation_dtype}};
+  return Recipe{
+      .weight = served->codec,
+      .flipped_bits = served->flipped_bits,
+      .scales = w.scale,
+      // Powers of two and small integers are exact in either type.
+      .scale_type = w.scale == ScaleKind::e8m0 || bf16 ? ScaleType::bf16 : ScaleType::fp16,
+      .group = w.unit.cols,
+      .scale_rows = 1,
+      .zero_points = w.zero_points,
+      .group_index = w.group_index,
+      .activation = bf16 ? ActivationCodec::bf16 : ActivationCodec::fp16,
+      .numerics = {.act_out = Precision::activation_dtype}};
 }
 
 // From the storage and not from the columns: a slice of a matrix with a group index keeps all
