@@ -172,9 +172,10 @@ TEST_F(CommandLine, ExplainSaysWhatAnArchitectureWithoutKernelsWouldNeed) {
   EXPECT_EQ(json["backends"][0]["standing"], "refuses");
   EXPECT_EQ(json["would_have_to_change"][0],
             "gfx94x would need kernels in the hip backend; this version has none");
-  EXPECT_EQ(json["would_have_to_change"][1],
-            "gfx94x: it has no MX matrix instructions; convert the weights: moegauge convert IN OUT "
-            "--to fp8_block --flavor fnuz");
+  EXPECT_EQ(
+      json["would_have_to_change"][1],
+      "gfx94x: it has no MX matrix instructions; convert the weights: moegauge convert IN OUT "
+      "--to fp8_block --flavor fnuz");
   for (const char* tp_ep : {"--tp", "--ep"}) {
     EXPECT_EQ(run({"explain", "minimax-m3", "--scheme", "mxfp8", "--arch", "gfx942", tp_ep, "4"}),
               4);

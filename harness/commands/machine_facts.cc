@@ -10,6 +10,8 @@
 #include <sstream>
 #include <string_view>
 
+#include "reference/base/process_limits.h"
+
 namespace moegauge {
 namespace {
 
@@ -92,26 +94,11 @@ void read_caches(const fs::path& root, MachineFacts& facts) {
 void read_memory(const fs::path& root, MachineFacts& facts) {
   std::ifstream stream(root / "proc/meminfo");
   for (std::string line; std::getline(stream, line);) {
-    const auto bytes = [&line] {
-      const double kib = number(line.substr(line.find(':') + 1)).value_or(0);
-      return static_cast<std::int64_t>(kib) * 1024;
-    };
-    if (line.starts_with("MemTotal:")) facts.memory_bytes = bytes();
-    if (line.starts_with("MemAvailable:")) facts.available_bytes = bytes();
+    if (!line.starts_with("MemTotal:")) continue;
+    const double kib = number(line.substr(line.find(':') + 1)).value_or(0);
+    facts.memory_bytes = static_cast<std::int64_t>(kib) * 1024;
   }
-}
-
-// cgroup v2 writes "QUOTA PERIOD" or "max PERIOD"; v1 two files, -1 for none.
-std::optional<double> read_quota(const fs::path& root) {
-  std::string quota, period;
-  std::istringstream v2(first_line(root / "sys/fs/cgroup/cpu.max"));
-  if (!(v2 >> quota >> period)) {
-    quota = first_line(root / "sys/fs/cgroup/cpu/cpu.cfs_quota_us");
-    period = first_line(root / "sys/fs/cgroup/cpu/cpu.cfs_period_us");
-  }
-  const auto used = number(quota), of = number(period);
-  if (!used || !of || *used <= 0 || *of <= 0) return std::nullopt;
-  return *used / *of;
+  facts.available_bytes = available_memory(root);
 }
 
 std::optional<bool> read_turbo(const fs::path& cpu) {
@@ -143,7 +130,7 @@ MachineFacts read_machine_facts(const fs::path& root) {
   read_cpuinfo(root, facts);
   read_caches(root, facts);
   read_memory(root, facts);
-  facts.quota = read_quota(root);
+  facts.quota = cpu_quota(root);
   facts.governor = first_line(cpu / "cpu0/cpufreq/scaling_governor");
   facts.turbo = read_turbo(cpu);
   if (const std::string smt = first_line(cpu / "smt/active"); !smt.empty()) facts.smt = smt == "1";

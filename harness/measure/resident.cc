@@ -1,24 +1,15 @@
 #include "harness/measure/resident.h"
 
 #include <algorithm>
-#include <fstream>
 #include <limits>
-#include <string>
 #include <utility>
+
+#include "reference/base/process_limits.h"
 
 namespace moegauge {
 namespace {
 
 constexpr std::int64_t kSlotsDivide = 8;
-
-// A file that holds one number; infinite where there is none or it says "max".
-double number_in(const char* file) {
-  double value = std::numeric_limits<double>::infinity();
-  std::ifstream stream(file);
-  double read = 0;
-  if (stream >> read) value = read;
-  return value;
-}
 
 }  // namespace
 
@@ -37,17 +28,8 @@ std::int64_t choose_weight_sets(std::int64_t wanted, double bytes_per_set, doubl
 }
 
 double available_memory_bytes() {
-  double available = std::numeric_limits<double>::infinity();
-  std::ifstream meminfo("/proc/meminfo");
-  for (std::string line; std::getline(meminfo, line);) {
-    if (line.starts_with("MemAvailable:")) available = std::stod(line.substr(13)) * 1024;
-  }
-  const double limit = number_in("/sys/fs/cgroup/memory.max");
-  const double used = number_in("/sys/fs/cgroup/memory.current");
-  if (limit < std::numeric_limits<double>::infinity()) {
-    available = std::min(available, std::max(0.0, limit - used));
-  }
-  return available;
+  const std::int64_t available = available_memory();
+  return available > 0 ? static_cast<double>(available) : std::numeric_limits<double>::infinity();
 }
 
 ResidentLayer::ResidentLayer(const Backend& backend, const Problem& problem,

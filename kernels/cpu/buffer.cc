@@ -2,10 +2,8 @@
 
 #include <sys/mman.h>
 
-#include <fstream>
 #include <limits>
 #include <new>
-#include <string>
 
 namespace moegauge::cpu {
 
@@ -36,18 +34,6 @@ Buffer allocate(std::size_t bytes) {
 #endif
   }
   return Buffer(begin, BufferDeleter{rounded});
-}
-
-std::int64_t available_memory() {
-  std::ifstream meminfo("/proc/meminfo");
-  std::string key;
-  std::int64_t kib = 0;
-  std::string unit;
-  while (meminfo >> key >> kib) {
-    if (key == "MemAvailable:") return kib * 1024;
-    std::getline(meminfo, unit);
-  }
-  return 0;
 }
 
 void throw_bad_alloc() { throw std::bad_alloc(); }

@@ -18,9 +18,6 @@ using Buffer = std::unique_ptr<std::byte[], BufferDeleter>;
 // Zeroed on first touch, untouched so far; nullptr where the system has no such amount.
 Buffer allocate(std::size_t bytes);
 
-// Memory that an allocation can still take without swapping, in bytes; 0 where unknown.
-std::int64_t available_memory();
-
 // A Buffer as an array; allocation failure throws std::bad_alloc.
 template <typename T>
 class Array {

@@ -8,6 +8,7 @@
 #include "kernels/cpu/cpu_config.h"
 #include "kernels/cpu/cpu_layer.h"
 #include "kernels/cpu/machine.h"
+#include "reference/base/process_limits.h"
 
 namespace moegauge {
 namespace {
@@ -101,7 +102,7 @@ class CpuBackend final : public Backend {
     const std::int64_t bytes = packed_bytes(problem, served->recipe, kernels(*level_));
     if (bytes > machine().memory_bytes) {
       return Refusal{RefusalReason::memory, "the layer's weights take " + std::to_string(bytes) +
-                                                " bytes and this machine has " +
+                                                " bytes and this process may use " +
                                                 std::to_string(machine().memory_bytes)};
     }
     return std::nullopt;

@@ -71,14 +71,14 @@ TEST(CpuConfig, RefusesValuesWithTheNumbersThatWouldDo) {
   EXPECT_EQ(refusal({{"BLOCK_SIZE_N", 64}}, kGrouped),
             "BLOCK_SIZE_N is 64; it must be a multiple of 128");
   EXPECT_EQ(refusal({{"BLOCK_SIZE_K", 48}}), "BLOCK_SIZE_K is 48; it must be a multiple of 32");
-  // A panel is 32 columns of fp32: 128 bytes per element.
-  EXPECT_EQ(refusal({{"BLOCK_SIZE_K", 8192}}), "served");
+  // A panel is 64 columns of fp32: 256 bytes per element.
+  EXPECT_EQ(refusal({{"BLOCK_SIZE_K", 4096}}), "served");
   const Machine small = {.l1_bytes = 16 << 10, .l2_bytes = 64 << 10, .processors = 1};
   const auto parsed = parse_config({{{"BLOCK_SIZE_K", 1024}}}, kLayer, kPlain, 16, small);
   ASSERT_FALSE(parsed.has_value());
   EXPECT_EQ(parsed.error().sentence,
-            "BLOCK_SIZE_K 1024 needs a decoded panel of 131072 bytes and this CPU's L2 cache has "
-            "65536; at most 512");
+            "BLOCK_SIZE_K 1024 needs a decoded panel of 262144 bytes and this CPU's L2 cache has "
+            "65536; at most 256");
 }
 
 }  // namespace

@@ -8,14 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "kernels/cpu/code_hash.h"
 #include "kernels/cpu/cpu_config.h"
 #include "kernels/cpu/layer_kernel.h"
+#include "reference/base/process_limits.h"
 
 namespace moegauge::cpu {
 namespace {
-
-// Part of every kernel's identity: to be raised with any change to what the kernels compute.
-constexpr std::string_view kKernelVersion = "cpu-1";
 
 // FNV-1a (Fowler, Noll, Vo), 64 bits.
 std::string hash16(std::string_view text) {
@@ -30,8 +29,8 @@ std::string hash16(std::string_view text) {
 
 KernelIdentity make_identity(const Problem& problem, const Served& served, IsaLevel level,
                              const CpuConfig& config) {
-  std::string text = std::string(kKernelVersion) + " " + __VERSION__ + " " +
-                     std::string(to_string(level)) + " " + problem.scheme->name();
+  std::string text =
+      std::string(code_hash()) + " " + std::string(to_string(level)) + " " + problem.scheme->name();
   for (const auto& [key, value] : to_config(config).values) {
     text += " " + key + "=" + std::to_string(value);
   }

@@ -419,10 +419,13 @@ void LayerKernel::run(int weight_set, const LayerInputs& inputs, std::span<std::
   encode_x(inputs);
   for (auto& thread : threads_) thread->holds = nullptr;
   const auto over_tasks = [&](const std::vector<Task>& tasks, auto member) {
-    pool_.parallel_for(static_cast<std::int64_t>(tasks.size()), [&](std::int64_t i, int t) {
-      (this->*member)(weight_set, inputs, tasks[static_cast<std::size_t>(i)],
-                      *threads_[static_cast<std::size_t>(t)]);
-    });
+    pool_.parallel_for(
+        static_cast<std::int64_t>(tasks.size()),
+        [&](std::int64_t i, int t) {
+          (this->*member)(weight_set, inputs, tasks[static_cast<std::size_t>(i)],
+                          *threads_[static_cast<std::size_t>(t)]);
+        },
+        Schedule::streams);
   };
   over_tasks(make_tasks(weights_.w13()), &LayerKernel::gate_up);
   requantise();

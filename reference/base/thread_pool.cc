@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#if defined(__linux__)
-#include <sched.h>
-#endif
+#include "reference/base/process_limits.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -65,13 +64,7 @@ bool spin_until(std::chrono::microseconds limit, const Done& done) {
 
 }  // namespace
 
-int ThreadPool::usable_processors() {
-#if defined(__linux__)
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
-#endif
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
+int ThreadPool::usable_processors() { return moegauge::usable_processors(); }
 
 ThreadPool::ThreadPool(int threads, std::chrono::microseconds spin)
     : threads_(std::clamp(threads, 1, 4096)),
@@ -96,9 +89,10 @@ void ThreadPool::run(std::int64_t n, Schedule schedule, std::int64_t grain, Body
   }
   const std::scoped_lock turn(submit_);
   job_ = {.body = body, .context = context, .n = n, .grain = std::max<std::int64_t>(grain, 1)};
-  if (schedule == Schedule::contiguous) {
+  if (schedule != Schedule::dynamic) {
     job_.runs = std::min<std::int64_t>(n, threads_);
-    for (auto& claim : claims_) claim.taken.store(false, std::memory_order_relaxed);
+    job_.whole_runs = schedule == Schedule::contiguous;
+    for (auto& claim : claims_) claim.taken.store(0, std::memory_order_relaxed);
   }
   next_.store(0, std::memory_order_relaxed);
   cancelled_.store(false, std::memory_order_relaxed);
@@ -131,12 +125,15 @@ void ThreadPool::work(int thread) {
     return;
   }
   for (std::int64_t i = 0; i < job_.runs; ++i) {
-    if (cancelled_.load(std::memory_order_relaxed)) return;
     const std::int64_t run = (thread + i) % job_.runs;
-    if (claims_[static_cast<std::size_t>(run)].taken.exchange(true, std::memory_order_relaxed)) {
-      continue;
+    const std::int64_t begin = job_.n * run / job_.runs, end = job_.n * (run + 1) / job_.runs;
+    const std::int64_t step = job_.whole_runs ? end - begin : 1;
+    auto& taken = claims_[static_cast<std::size_t>(run)].taken;
+    while (!cancelled_.load(std::memory_order_relaxed)) {
+      const std::int64_t at = begin + taken.fetch_add(step, std::memory_order_relaxed);
+      if (at >= end) break;
+      call(at, at + step, thread);
     }
-    call(job_.n * run / job_.runs, job_.n * (run + 1) / job_.runs, thread);
   }
 }
 

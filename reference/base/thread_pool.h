@@ -20,6 +20,8 @@ enum class Schedule : std::uint8_t {
   dynamic,     // threads take `grain` indices at a time
   contiguous,  // [0, n) in one run per thread, thread t first taking run t: keeps caches and pages
                // with their thread; a run whose thread is late is taken by another
+  streams,  // as contiguous, but taken index by index, so that a thread that is done with its run
+            // helps with the others: for indices that read memory front to back
 };
 
 class ThreadPool {
@@ -33,7 +35,7 @@ class ThreadPool {
 
   int threads() const { return threads_; }
 
-  // Processors that this process may use (its affinity mask), at least 1.
+  // Processors that this process may use (process_limits.h), at least 1.
   static int usable_processors();
 
   // Calls fn(index), or fn(index, thread) with thread in [0, threads()), for every index in [0, n),
@@ -68,11 +70,12 @@ class ThreadPool {
     void* context = nullptr;
     std::int64_t n = 0;
     std::int64_t grain = 1;              // dynamic: indices per claim
-    std::int64_t runs = 0;               // contiguous: number of runs; 0 for dynamic
+    std::int64_t runs = 0;               // contiguous, streams: number of runs; 0 for dynamic
+    bool whole_runs = false;             // contiguous: a run is one claim
     std::exception_ptr error = nullptr;  // guarded by error_mutex_
   };
-  struct alignas(64) Claim {
-    std::atomic<bool> taken = false;
+  struct alignas(64) Claim {              // of a run
+    std::atomic<std::int64_t> taken = 0;  // indices from its front
   };
 
   void run(std::int64_t n, Schedule schedule, std::int64_t grain, Body body, void* context);

@@ -13,12 +13,14 @@ namespace {
 
 using std::chrono::microseconds;
 
+constexpr Schedule kSchedules[] = {Schedule::dynamic, Schedule::contiguous, Schedule::streams};
+
 class ThreadPoolTest : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Threads, ThreadPoolTest, testing::Values(1, 2, 3, 8));
 
 TEST_P(ThreadPoolTest, EveryIndexIsVisitedOnceWhateverTheSchedule) {
   ThreadPool pool(GetParam());
-  for (const auto schedule : {Schedule::dynamic, Schedule::contiguous}) {
+  for (const auto schedule : kSchedules) {
     for (const std::int64_t n : {0, 1, 2, 5, 64, 1001}) {
       for (const std::int64_t grain : {1, 7}) {
         std::vector<int> visits(static_cast<std::size_t>(n), 0);
@@ -38,7 +40,7 @@ TEST_P(ThreadPoolTest, ManyShortLoopsInARowLoseNothing) {
     for (int round = 0; round < 3000; ++round) {
       pool.parallel_for(
           4, [&](std::int64_t i, int thread) { sums[static_cast<std::size_t>(thread)] += i; },
-          round % 2 == 0 ? Schedule::dynamic : Schedule::contiguous);
+          kSchedules[round % 3]);
     }
     EXPECT_EQ(std::accumulate(sums.begin(), sums.end(), std::int64_t{0}), 3000 * (0 + 1 + 2 + 3));
   }
@@ -58,7 +60,7 @@ TEST_P(ThreadPoolTest, ThreadNumbersAreInRangeAndNeverSharedAtOneTime) {
 
 TEST_P(ThreadPoolTest, AnExceptionReachesTheCallerAndThePoolGoesOn) {
   ThreadPool pool(GetParam());
-  for (const auto schedule : {Schedule::dynamic, Schedule::contiguous}) {
+  for (const auto schedule : kSchedules) {
     const auto fail = [](std::int64_t i) {
       if (i == 13) throw std::runtime_error("index 13");
     };

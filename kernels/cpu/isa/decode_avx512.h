@@ -143,27 +143,11 @@ MOEGAUGE_INLINE void decode_run(const std::byte* w, int column, int part,
   }
 }
 
-// Codecs that are decoded to packed bf16 before many rows go over them.
+// Most rows that decode in registers at a time: their sums, the decoded weights and the decoding
+// constants must fit 32 of them.
 template <WeightCodec kCodec>
-constexpr bool transcoded = element_bits(kCodec) < 16;
-
-// Most rows whose sums, decoded weights and decoding constants fit 32 registers.
-template <WeightCodec kCodec>
-constexpr int fused_most = transcoded<kCodec> ? 8 : kRowBlock;
-
-// `count` runs of 64 bytes, `vectors` side by side -> the bf16 runs of the same elements.
-template <WeightCodec kCodec>
-void transcode(const std::byte* w, std::int64_t count, int vectors, std::byte* out) {
-  constexpr int kParts = run_length<kCodec> / part_length<kCodec>;
-  for (std::int64_t i = 0; i < count; i += vectors, out += kParts * 2 * vectors * 64) {
-    for (int v = 0; v < vectors; ++v, w += 64) {
-#pragma GCC unroll 2
-      for (int part = 0; part < kParts; ++part) {
-        U pairs[2];
-        bf16_pairs<kCodec>(w, part, pairs);
-        store_as(out + (2 * part * vectors + v) * 64, pairs[0]);
-        store_as(out + ((2 * part + 1) * vectors + v) * 64, pairs[1]);
-      }
-    }
-  }
-}
+constexpr int fused_most = element_bits(kCodec) < 16 ? 8 : kRowBlock;
+// With more rows a panel is cheaper; where a step is what lies in memory it never is.
+template <WeightCodec kCodec, DotUnit kUnit>
+constexpr std::int64_t fused_limit =
+    kCodec == WeightCodec::bf16&& kUnit == DotUnit::bf16_pair ? INT64_MAX : fused_most<kCodec>;

@@ -81,21 +81,27 @@ template <WeightCodec kCodec, DotUnit kUnit>
 MOEGAUGE_INLINE void decode_run(const std::byte* w, int column, int part,
                                 F (&steps)[part_steps<kCodec, kUnit>]);
 
-// `count` elements of two vectors, runs `stride` bytes apart -> panel [steps][2 * 16].
-template <WeightCodec kCodec, DotUnit kUnit>
-void decode_half(const std::byte* w, std::int64_t stride, std::int64_t count, float* panel) {
+// `count` elements of kVectors vectors side by side, runs `stride` bytes apart -> panel
+// [steps][kVectors * 16].
+template <WeightCodec kCodec, DotUnit kUnit, int kVectors>
+void decode_panel(const std::byte* w, std::int64_t stride, std::int64_t count, float* panel) {
   constexpr int kSteps = part_steps<kCodec, kUnit>;
+  constexpr int kWidth = kVectors * kVector;
   for (std::int64_t k = 0; k < count; k += run_length<kCodec>, w += stride) {
 #pragma GCC unroll 2
     for (int part = 0; part < run_length<kCodec> / part_length<kCodec>; ++part) {
 #pragma GCC unroll 8
-      for (int column = 0; column < 2 * kVector; column += L) {
+      for (int column = 0; column < kWidth; column += L) {
         F steps[kSteps];
+        // The next part's lines are no nearer than the second-level cache.
+        if (part == 0 && column % kVector == 0) {
+          __builtin_prefetch(w + 512 + column / kVector * 64, 0, 3);
+        }
         decode_run<kCodec, kUnit>(w + column / kVector * 64, column % kVector, part, steps);
 #pragma GCC unroll 4
-        for (int s = 0; s < kSteps; ++s) store(panel + s * 2 * kVector + column, steps[s]);
+        for (int s = 0; s < kSteps; ++s) store(panel + s * kWidth + column, steps[s]);
       }
-      panel += kSteps * 2 * kVector;
+      panel += kSteps * kWidth;
     }
   }
 }

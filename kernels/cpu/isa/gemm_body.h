@@ -1,15 +1,20 @@
 // The grouped GEMM of one level, on one tile of weights. Included once per level inside its unnamed
 // namespace, after vec.h and the level's own dot instruction and weight decoders.
 //
-// Levels with 32 wide registers decode weights in registers on their way into the dots
-// (gemm_fused); the others decode half a tile at a time into a panel in the first-level cache
-// (gemm_by_panels). Either way one output is one chain of sums in the order of the contracted
-// dimension, whatever the number of rows, and the next block of weights is fetched meanwhile.
+// Weights are decoded once into a panel in the first-level cache, over which all rows then go
+// (gemm_by_panels). Levels with 32 wide registers decode them in registers on their way into the
+// dots instead where there are too few rows to pay for a panel (gemm_fused). Either way one output
+// is one chain of sums in the order of the contracted dimension, whatever the number of rows, and
+// the next block of weights is fetched meanwhile.
 
-constexpr int kHalf = 2;                          // vectors worked on at a time
-constexpr std::int64_t kPanel = kHalf * kVector;  // floats from step to step of a panel
-constexpr int kRegisters = 2;                     // hardware vectors that one row block works on
-constexpr int kMaxRows = MOEGAUGE_LANES == 16 ? kRowBlock : kRowBlock / 2;  // as registers allow
+constexpr int kHalf = 2;  // vectors decoded at a time
+// A panel holds kPanelVectors of a tile's vectors. Its dots work on kPanelRegisters of them and at
+// most kPanelRows rows: as square as the registers allow, because each step loads one value per
+// register and one per row, and loads, not dots, are what a flat one waits for.
+constexpr bool kWide = MOEGAUGE_LANES == 16;
+constexpr int kPanelVectors = kWide ? 4 : 2;
+constexpr int kPanelRegisters = kWide ? 4 : 2;
+constexpr int kPanelRows = 6;
 
 // Fetches a stretch of memory bit by bit between other work.
 struct Prefetcher {
@@ -134,15 +139,22 @@ MOEGAUGE_INLINE void accumulate(const GemmArgs& g, std::int64_t row, std::int64_
   }
 }
 
-// Row r of a block whose rows are packed `line` floats apart per 16 steps.
+// A decoded part of a tile and the rows that go over it.
+struct PanelPart {
+  std::int64_t begin, count;  // elements
+  int vector;                 // the part's first
+  int vectors;
+};
+
+// Rows packed `line` floats apart per 16 steps, over registers that lie `step` floats apart.
 template <DotUnit kUnit, int MR, int NV>
-MOEGAUGE_INLINE void dot_panel(const float* a, std::int64_t line, const float* w,
+MOEGAUGE_INLINE void dot_panel(const float* a, std::int64_t line, const float* w, std::int64_t step,
                                std::int64_t lines, Prefetcher& prefetch,
                                Accumulators<MR, NV>& acc) {
   for (std::int64_t i = 0; i < lines; ++i, a += line) {
     prefetch();
 #pragma GCC unroll 4
-    for (int s = 0; s < 16; ++s, w += kPanel) {
+    for (int s = 0; s < 16; ++s, w += step) {
       F wv[NV];
 #pragma GCC unroll 4
       for (int v = 0; v < NV; ++v) wv[v] = load(w + v * L);
@@ -156,25 +168,20 @@ MOEGAUGE_INLINE void dot_panel(const float* a, std::int64_t line, const float* w
   }
 }
 
-// A decoded half tile and the rows that go over it.
-struct PanelPart {
-  std::int64_t begin, count;  // elements
-  int vector;                 // the half's first
-};
-
-template <DotUnit kUnit, int MR>
+template <DotUnit kUnit, int MR, int NV>
 void panel_rows(const GemmArgs& g, const PanelPart& part, std::int64_t row, std::int64_t block_row,
                 std::int64_t block_rows, Prefetcher& prefetch) {
   constexpr int kStep = elements_per_step(kUnit);
   const float* const a = g.a + row * (g.elements / kStep);
-  for (std::int64_t j = 0; j < kPanel; j += kRegisters * L) {
-    accumulate<MR, kRegisters>(
-        g, row + block_row, part.vector * kVector + j, part.begin, part.count,
-        [&](Accumulators<MR, kRegisters>& acc, std::int64_t k, std::int64_t length) {
-          dot_panel<kUnit>(a + k / kStep * block_rows + block_row * 16, block_rows * 16,
-                           g.panel + (k - part.begin) / kStep * kPanel + j, length / kStep / 16,
-                           prefetch, acc);
-        });
+  const std::int64_t width = part.vectors * kVector;
+  for (std::int64_t j = 0; j < width; j += NV * L) {
+    accumulate<MR, NV>(g, row + block_row, part.vector * kVector + j, part.begin, part.count,
+                       [&](Accumulators<MR, NV>& acc, std::int64_t k, std::int64_t length) {
+                         dot_panel<kUnit>(a + k / kStep * block_rows + block_row * 16,
+                                          block_rows * 16,
+                                          g.panel + (k - part.begin) / kStep * width + j, width,
+                                          length / kStep / 16, prefetch, acc);
+                       });
   }
 }
 
@@ -187,44 +194,62 @@ MOEGAUGE_INLINE void with_rows(std::int64_t rows, const Fn& fn) {
   fn(Constant<kMost>());
 }
 
-template <DotUnit kUnit>
+template <DotUnit kUnit, int NV>
 void panel_all_rows(const GemmArgs& g, const PanelPart& part, Prefetcher& prefetch) {
   const RowBlocks blocks(g.rows);
   std::int64_t row = 0;
   for (std::int64_t b = 0; b < blocks.count; ++b) {
     const std::int64_t rows = blocks.size(b);
-    for (std::int64_t at = 0; at < rows; at += kMaxRows) {
-      with_rows<kMaxRows>(rows - at < kMaxRows ? rows - at : kMaxRows, [&](auto count) {
-        panel_rows<kUnit, count.value>(g, part, row, at, rows, prefetch);
+    // As few and as even parts as the registers allow.
+    const std::int64_t parts = (rows + kPanelRows - 1) / kPanelRows;
+    const std::int64_t most = (rows + parts - 1) / parts;
+    for (std::int64_t at = 0; at < rows; at += most) {
+      with_rows<kPanelRows>(rows - at < most ? rows - at : most, [&](auto count) {
+        panel_rows<kUnit, count.value, NV>(g, part, row, at, rows, prefetch);
       });
     }
     row += rows;
   }
 }
 
-// The lines of the block after this one, spread over the dots of this half.
-MOEGAUGE_INLINE Prefetcher next_block(const GemmArgs& g, const std::byte* next, std::int64_t bytes,
-                                      std::int64_t dot_lines) {
+// The lines of the part after this one, spread over the dots of this one.
+MOEGAUGE_INLINE Prefetcher next_part(const GemmArgs& g, const std::byte* next, std::int64_t bytes,
+                                     std::int64_t dot_lines) {
   if (g.prefetch == 0) return {};
   const std::int64_t lines = bytes / 64;
   return {next, static_cast<int>((lines + dot_lines - 1) / dot_lines)};
 }
 
+template <WeightCodec kCodec, DotUnit kUnit, int kVectors>
+void gemm_part(const GemmArgs& g, const PanelPart& part, const std::byte* w, const std::byte* next,
+               std::int64_t bytes) {
+  constexpr int kStep = elements_per_step(kUnit);
+  constexpr int NV = kVectors < kPanelRegisters ? kVectors : kPanelRegisters;
+  decode_panel<kCodec, kUnit, kVectors>(w, g.vectors * 64, part.count, g.panel);
+  const std::int64_t passes =
+      (g.rows + kPanelRows - 1) / kPanelRows * kVectors * kVector / (NV * L);
+  Prefetcher prefetch = next_part(g, next, bytes, passes * (part.count / kStep / 16));
+  panel_all_rows<kUnit, NV>(g, part, prefetch);
+}
+
 template <WeightCodec kCodec, DotUnit kUnit>
 void gemm_by_panels(const GemmArgs& g) {
-  const std::int64_t element_bytes = 64 / run_length<kCodec> * g.vectors;  // of the whole tile
-  const std::int64_t passes = (g.rows + kMaxRows - 1) / kMaxRows * (kPanel / (kRegisters * L));
+  const std::int64_t vector_bytes = 64 / run_length<kCodec>;  // of one element
   for (std::int64_t begin = 0; begin < g.elements; begin += g.block) {
     const std::int64_t rest = g.elements - begin;
     const std::int64_t count = rest < g.block ? rest : g.block;
-    const std::byte* const w = g.w + begin * element_bytes;
-    const std::int64_t half_bytes = count * element_bytes * kHalf / g.vectors;
-    const std::byte* next = w + count * element_bytes;
-    for (int v = 0; v < g.vectors; v += kHalf, next += half_bytes) {
-      decode_half<kCodec, kUnit>(w + v * 64, g.vectors * 64, count, g.panel);
-      Prefetcher prefetch =
-          next_block(g, next, half_bytes, passes * (count / elements_per_step(kUnit) / 16));
-      panel_all_rows<kUnit>(g, {begin, count, v}, prefetch);
+    const std::byte* const w = g.w + begin * vector_bytes * g.vectors;
+    const std::byte* next = w + count * vector_bytes * g.vectors;
+    for (int v = 0; v < g.vectors; v += kPanelVectors) {
+      const int vectors = g.vectors - v < kPanelVectors ? g.vectors - v : kPanelVectors;
+      const PanelPart part = {begin, count, v, vectors};
+      const std::int64_t bytes = count * vector_bytes * vectors;
+      if (vectors == kHalf) {
+        gemm_part<kCodec, kUnit, kHalf>(g, part, w + v * 64, next, bytes);
+      } else {
+        gemm_part<kCodec, kUnit, kPanelVectors>(g, part, w + v * 64, next, bytes);
+      }
+      next += bytes;
     }
   }
 }
@@ -297,13 +322,14 @@ template <WeightCodec kCodec, DotUnit kUnit>
 void fused_row_block(const GemmArgs& g, const WeightBlock& block, std::int64_t row,
                      std::int64_t rows) {
   // Few rows leave registers for a whole tile, which then is one stream of memory.
-  constexpr int kWhole = fused_most<kCodec> / 2;
+  constexpr int kMost = fused_most<kCodec>;
+  constexpr int kWhole = kMost / 2;
   if (g.vectors == kMaxTileVectors && rows <= kWhole) {
     with_rows<kWhole>(
         rows, [&](auto n) { fused_rows<kCodec, kUnit, n.value, kMaxTileVectors>(g, block, row); });
   } else {
-    with_rows<fused_most<kCodec>>(
-        rows, [&](auto n) { fused_rows<kCodec, kUnit, n.value, kHalf>(g, block, row); });
+    with_rows<kMost>(rows,
+                     [&](auto n) { fused_rows<kCodec, kUnit, n.value, kHalf>(g, block, row); });
   }
 }
 
@@ -330,17 +356,7 @@ void gemm_fused(const GemmArgs& g) {
     const std::int64_t count = rest < g.block ? rest : g.block;
     const std::int64_t bytes = count * element_bytes;
     const WeightBlock block = {.w = g.w + begin * element_bytes, .begin = begin, .count = count};
-    if (g.rows <= fused_most<kCodec>) {
-      fused_all_rows<kCodec, kUnit>(g, block, block.w + g.prefetch, bytes);
-    } else if constexpr (transcoded<kCodec>) {
-      // Decoding costs too much to be done per block of rows: once, to packed bf16.
-      auto* const panel = reinterpret_cast<std::byte*>(g.panel);
-      transcode<kCodec>(block.w, bytes / 64, g.vectors, panel);
-      const WeightBlock decoded = {.w = panel, .begin = begin, .count = count};
-      fused_all_rows<WeightCodec::bf16, kUnit>(g, decoded, block.w + bytes, bytes);
-    } else {
-      fused_all_rows<kCodec, kUnit>(g, block, block.w + bytes, bytes);
-    }
+    fused_all_rows<kCodec, kUnit>(g, block, block.w + g.prefetch, bytes);
   }
 }
 
@@ -358,10 +374,10 @@ MOEGAUGE_INLINE void scale_outputs(const GemmArgs& g) {
 
 template <WeightCodec kCodec, DotUnit kUnit>
 void gemm_as(const GemmArgs& g) {
-  if constexpr (fused_most < kCodec >> 0) {
-    gemm_fused<kCodec, kUnit>(g);
-  } else {
+  if (g.rows > fused_limit<kCodec, kUnit>) {
     gemm_by_panels<kCodec, kUnit>(g);
+  } else if constexpr (fused_most<kCodec> > 0) {
+    gemm_fused<kCodec, kUnit>(g);
   }
   if (g.w_scale && g.group == 0) scale_outputs(g);
 }

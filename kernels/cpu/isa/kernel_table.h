@@ -72,7 +72,7 @@ struct GemmArgs {
   float* c = nullptr;         // [rows][vectors * 16], overwritten
 };
 constexpr std::int64_t panel_floats(std::int64_t block) {
-  return block * 2 * kVector;  // half a tile at a time
+  return block * kMaxTileVectors * kVector;  // a whole tile at most
 }
 
 enum class ActivationFunction : std::uint8_t { silu, gelu_erf, gelu_tanh, swiglu_clamped };

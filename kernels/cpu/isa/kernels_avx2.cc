@@ -23,10 +23,12 @@ MOEGAUGE_INLINE void decode_run(const std::byte* w, int column, int part,
                                 F (&steps)[part_steps<kCodec, kUnit>]) {
   generic_run<kCodec, kUnit>(w, column, part, steps);
 }
+// A column vector is several registers here: no decoding on the way into the dots.
 template <WeightCodec>
-constexpr int fused_most = 0;  // a column vector is several registers here
-template <WeightCodec>
-constexpr bool transcoded = false;
+constexpr int fused_most = 0;
+template <WeightCodec, DotUnit>
+constexpr std::int64_t fused_limit = 0;
+
 // Each needs what is before it.
 // clang-format off
 #include "kernels/cpu/isa/gemm_body.h"
