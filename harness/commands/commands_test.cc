@@ -130,7 +130,8 @@ TEST_F(CommandLine, ExplainShowsEveryBackendInOrder) {
   EXPECT_EQ(run({"explain", "qwen3-30b-a3b", "--scheme", "bf16", "--tokens", "16"}), 0);
   EXPECT_EQ(
       out_,
-      "E=128 (128 local) top_k=8 K=2048 N=768 scheme=bf16 M=16\n\n"
+      "E=128 (128 local) top_k=8 K=2048 N=768 scheme=bf16 M=16\n"
+      "bf16 activations, silu_and_mul\n\n"
       "absent        absent            no driver; install the driver\n"
       "refusing      refuses           shape: N = 768 is no multiple of 512; 512 and 1024 are "
       "served\n"
@@ -154,6 +155,7 @@ TEST_F(CommandLine, ExplainAnswersForAnArchitectureThatIsNotHere) {
   EXPECT_EQ(run({"explain", "qwen3-30b-a3b", "--scheme", "fp8_block", "--arch", "sm_90"}), 0);
   EXPECT_EQ(out_,
             "E=128 (128 local) top_k=8 K=2048 N=768 scheme=fp8_block M=1\n"
+            "bf16 activations, silu_and_mul\n"
             "sm_90: wgmma, waves of 32, FP8 as OCP, no native MX\n\n"
             "cuda  chosen   kernels for sm_90\n"
             "cpu   refuses  instruction_set: this version has no kernels of it for sm_90\n\n"
@@ -172,13 +174,15 @@ TEST_F(CommandLine, ExplainSaysWhatAnArchitectureWithoutKernelsWouldNeed) {
   EXPECT_EQ(json["backends"][0]["standing"], "refuses");
   EXPECT_EQ(json["would_have_to_change"][0],
             "gfx94x would need kernels in the hip backend; this version has none");
-  EXPECT_EQ(json["would_have_to_change"][1],
-            "gfx94x: it has no MX matrix instructions; convert the weights: moegauge convert IN OUT "
-            "--to fp8_block --flavor fnuz");
+  EXPECT_EQ(
+      json["would_have_to_change"][1],
+      "gfx94x: it has no MX matrix instructions; convert the weights: moegauge convert IN OUT "
+      "--to fp8_block --flavor fnuz");
   for (const char* tp_ep : {"--tp", "--ep"}) {
     EXPECT_EQ(run({"explain", "minimax-m3", "--scheme", "mxfp8", "--arch", "gfx942", tp_ep, "4"}),
               4);
-    EXPECT_THAT(out_, HasSubstr("--to fp8_block --flavor fnuz"));
+    EXPECT_THAT(out_, AllOf(HasSubstr("--to fp8_block --flavor fnuz"),
+                            HasSubstr("swiglu_clamped(alpha 1.702, beta 1, limit 7)")));
   }
 }
 
