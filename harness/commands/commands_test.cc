@@ -65,6 +65,10 @@ TEST_F(CommandLine, GateOnACutBaselineSaysWhereItStoppedAndExitsWith4) {
   const std::string text = read_text_file(path("r.json"));
   std::ofstream(path("cut.json")) << text.substr(0, text.find("M=256") - 300);
   EXPECT_EQ(gate("r.json", "cut.json"), 4);
+  // What both lost could have failed: the whole cases' passes are no pass of the file.
+  EXPECT_EQ(gate("cut.json", "cut.json"), 4);
+  EXPECT_THAT(out_, HasSubstr("NO VERDICT: "));
+  EXPECT_THAT(out_, HasSubstr("cut.json: cut at "));
   EXPECT_THAT(err_, AllOf(HasSubstr("warning: "), HasSubstr("cut.json: cut at ")));
 }
 
