@@ -150,6 +150,9 @@ class Backend {
   virtual std::string_view name() const = 0;
   virtual Availability availability() const = 0;
   virtual Device device() const = 0;  // meaningful only if present
+  // What tuned files' metadata may name beside the device: "driver", "compiler", where there are
+  // such. Where a file was tuned with another, the record says `stale`.
+  virtual std::map<std::string, std::string> toolchain() const { return {}; }
   virtual std::optional<Refusal> refuses(const Problem& problem) const = 0;
   // Whether Launch::graph is served; where not, such a request runs eagerly and the record says so.
   virtual bool serves_graphs() const { return false; }

@@ -26,4 +26,10 @@ constexpr double round_to(Dtype dtype, double value) {
   return to_float(dtype, dtype == Dtype::bf16 ? double_to_bf16(value) : double_to_fp16(value));
 }
 
+// The least magnitude that rounds to infinity: half a step beyond the largest finite value, whose
+// even neighbour it is not. fp16: 65504 + 16. bf16: (2 - 2^-7) 2^127 + 2^119.
+constexpr double overflow_threshold(Dtype dtype) {
+  return dtype == Dtype::bf16 ? 0x1.FFp127 : 65520.0;
+}
+
 }  // namespace moegauge

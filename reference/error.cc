@@ -13,26 +13,34 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-enum class RowKind : std::uint8_t { finite, nan, infinite };
+// How far below the overflow threshold rounding can explain an infinity; see error.h.
+constexpr double kNearOverflow = 1.0 / 16;
+
+enum class RowKind : std::uint8_t { numbers, nan, not_compared };
 
 // What is known of the reference before any output is seen: many rows of a share one of b.
 struct ReferenceRows {
+  std::vector<double> values;   // b, within +-overflow_threshold
   std::vector<double> rounded;  // b rounded to the output dtype
   std::vector<RowKind> kind;
 };
 
-ReferenceRows prepare(std::span<const double> b, std::int64_t cols, Dtype dtype) {
+ReferenceRows prepare(std::span<const double> b, std::int64_t cols, Dtype dtype,
+                      std::span<const std::uint8_t> not_compared) {
+  const double most = overflow_threshold(dtype);
   ReferenceRows rows;
+  rows.values.reserve(b.size());
   rows.rounded.reserve(b.size());
   const std::size_t width = static_cast<std::size_t>(cols);
   for (std::size_t begin = 0; begin < b.size(); begin += width) {
-    bool nan = false, infinite = false;
+    bool nan = false;
     for (const double value : b.subspan(begin, width)) {
       nan |= std::isnan(value);
-      infinite |= std::isinf(value);
+      rows.values.push_back(std::clamp(value, -most, most));  // a NaN stays one
       rows.rounded.push_back(round_to(dtype, value));
     }
-    rows.kind.push_back(infinite ? RowKind::infinite : nan ? RowKind::nan : RowKind::finite);
+    const bool skipped = !not_compared.empty() && not_compared[begin / width] != 0;
+    rows.kind.push_back(skipped ? RowKind::not_compared : nan ? RowKind::nan : RowKind::numbers);
   }
   return rows;
 }
@@ -93,21 +101,23 @@ double cosine(const RowSums& sums) {
 // Goes through the outputs row by row.
 class Comparison {
  public:
-  Comparison(const ReferenceRows& reference, std::span<const double> b,
-             std::span<const double> magnitude, std::int64_t cols)
+  Comparison(const ReferenceRows& reference, std::span<const double> magnitude, std::int64_t cols,
+             Dtype dtype)
       : reference_(reference),
-        b_(b),
+        b_(reference.values),
         magnitude_(magnitude),
-        cols_(static_cast<std::size_t>(cols)) {}
+        cols_(static_cast<std::size_t>(cols)),
+        most_(overflow_threshold(dtype)) {}
 
   void add(std::int64_t row, std::span<const double> a, std::int64_t pool_row) {
     const auto source = static_cast<std::size_t>(pool_row);
     const RowKind kind = reference_.kind[source];
-    if (kind == RowKind::infinite) return;
+    if (kind == RowKind::not_compared) return;
+    ++metrics_.rows;
     if (kind == RowKind::nan) {
       for (std::size_t i = 0; i < cols_; ++i) {
-        const bool as_it_should =
-            std::isnan(b_[source * cols_ + i]) ? std::isnan(a[i]) : std::isfinite(a[i]);
+        const double b = b_[source * cols_ + i];
+        const bool as_it_should = std::isnan(b) ? std::isnan(a[i]) : is_number(a[i], b);
         if (!as_it_should) bad(row, i);
       }
       return;
@@ -116,9 +126,10 @@ class Comparison {
     RowSums sums =
         sum_row(a.data(), &b_[begin], &reference_.rounded[begin], &magnitude_[begin], cols_);
     // Squares of 16-bit values cannot overflow a double: the sum is finite if all outputs are.
-    const bool finite = std::isfinite(sums.output2);
-    if (!finite) sums = sum_finite(row, a, begin);
-    const double error = finite ? ratio_of_norms(sums.difference2, sums.reference2) : kInfinity;
+    const std::int64_t bad_before = metrics_.non_finite;
+    if (!std::isfinite(sums.output2)) sums = sum_numbers(row, a, begin);
+    const bool sound = metrics_.non_finite == bad_before;
+    const double error = sound ? ratio_of_norms(sums.difference2, sums.reference2) : kInfinity;
     if (metrics_.worst_token_row < 0 || error > metrics_.worst_token) {
       metrics_.worst_token = error;
       metrics_.worst_token_row = row;
@@ -156,20 +167,29 @@ class Comparison {
     }
   }
 
-  // A row that holds non-finite outputs: counts them and sums the others.
-  RowSums sum_finite(std::int64_t row, std::span<const double> a, std::size_t begin) {
+  // Finite, or an overflow where the reference overflows or all but does.
+  bool is_number(double a, double b) const {
+    if (std::isfinite(a)) return true;
+    return !std::isnan(a) && std::fabs(std::copysign(most_, a) - b) <= kNearOverflow * most_;
+  }
+
+  // A row that holds outputs that are not finite: counts those that should be and sums the others.
+  RowSums sum_numbers(std::int64_t row, std::span<const double> a, std::size_t begin) {
     RowSums sums;
     for (std::size_t i = 0; i < cols_; ++i) {
       const double b = b_[begin + i];
       sums.reference2 += b * b;
-      if (!std::isfinite(a[i])) {
+      if (!is_number(a[i], b)) {
         bad(row, i);
         continue;
       }
-      const double d = a[i] - b;
+      const double output = std::clamp(a[i], -most_, most_);
+      const double d = output - b;
       sums.difference2 += d * d;
-      sums.output2 += a[i] * a[i];
-      sums.product += a[i] * b;
+      sums.output2 += output * output;
+      sums.product += output * b;
+      const double ratio = std::fabs(d) / magnitude_[begin + i];
+      sums.max_scaled = sums.max_scaled < ratio ? ratio : sums.max_scaled;
       sums.matched += a[i] == reference_.rounded[begin + i] ? 1 : 0;
     }
     return sums;
@@ -178,6 +198,7 @@ class Comparison {
   const ReferenceRows& reference_;
   std::span<const double> b_, magnitude_;
   std::size_t cols_;
+  double most_;
   ErrorMetrics metrics_;
   RowSums total_;
   std::int64_t compared_ = 0;
@@ -187,10 +208,11 @@ class Comparison {
 
 ErrorMetrics measure_error(std::span<const double> a, std::span<const double> b,
                            std::span<const double> magnitude, std::int64_t rows, std::int64_t cols,
-                           std::span<const std::int32_t> pool, Dtype dtype) {
+                           std::span<const std::int32_t> pool, Dtype dtype,
+                           std::span<const std::uint8_t> not_compared) {
   if (rows == 0 || cols == 0) return {};
-  const ReferenceRows reference = prepare(b, cols, dtype);
-  Comparison comparison(reference, b, magnitude, cols);
+  const ReferenceRows reference = prepare(b, cols, dtype, not_compared);
+  Comparison comparison(reference, magnitude, cols, dtype);
   const auto width = static_cast<std::size_t>(cols);
   for (std::int64_t row = 0; row < rows; ++row) {
     const auto r = static_cast<std::size_t>(row);

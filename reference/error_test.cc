@@ -99,12 +99,51 @@ TEST(MeasureError, ANanTokenMustBeNanThroughout) {
   EXPECT_EQ(hidden.worst_token_row, 1);
 }
 
-TEST(MeasureError, RowsWithAnInfiniteReferenceAreNotCompared) {
-  const auto m = measure({7, kNan, 3, 4}, {kInf, 1, 3, 4}, 2);
-  EXPECT_EQ(m.relative_l2, 0);
-  EXPECT_EQ(m.non_finite, 0);
-  EXPECT_EQ(m.matched, 1);
-  EXPECT_EQ(m.worst_token_row, 1);
+ErrorMetrics measure_fp16(const Values& a, const Values& b,
+                          const std::vector<std::uint8_t>& not_compared = {}) {
+  return measure_error(a, b, Values(b.size(), 1.0), 1, static_cast<std::int64_t>(b.size()), {},
+                       Dtype::fp16, not_compared);
+}
+
+TEST(MeasureError, RowsMarkedAsNotComparedAreLeftOutAndCounted) {
+  const std::vector<std::uint8_t> first = {1, 0}, both = {1, 1};
+  const auto left = [](const std::vector<std::uint8_t>& rows) {
+    return measure_error(Values{7, kNan, 3, 4}, Values{kInf, 1, 3, 4}, Values(4, 1.0), 2, 2, {},
+                         Dtype::bf16, rows);
+  };
+  EXPECT_EQ(left(first).rows, 1);
+  EXPECT_EQ(left(first).relative_l2, 0);
+  EXPECT_EQ(left(first).non_finite, 0);
+  EXPECT_EQ(left(first).matched, 1);
+  EXPECT_EQ(left(first).worst_token_row, 1);
+  EXPECT_EQ(left(both).rows, 0);
+}
+
+// fp16's largest value is 65504, its step there 32: from 65520 on everything rounds to infinity.
+TEST(MeasureError, AnOverflowOfTheOutputIsJudgedAndNotSkipped) {
+  EXPECT_EQ(measure_fp16({kInf, 1}, {1e6, 1}).relative_l2, 0);
+  EXPECT_EQ(measure_fp16({kInf, 1}, {1e6, 1}).matched, 1);
+  EXPECT_EQ(measure_fp16({-kInf}, {-kInf}).relative_l2, 0);
+  EXPECT_DOUBLE_EQ(measure_fp16({65504}, {1e6}).relative_l2, 16.0 / 65520) << "saturated";
+  EXPECT_DOUBLE_EQ(measure_fp16({kInf}, {65504}).relative_l2, 16.0 / 65504) << "a rounding early";
+  EXPECT_EQ(measure_fp16({kInf}, {65504}).non_finite, 0);
+  EXPECT_EQ(measure_fp16({2}, {kInf}).rows, 1);
+  EXPECT_NEAR(measure_fp16({2}, {kInf}).relative_l2, 1, 1e-4) << "65518 of 65520";
+}
+
+TEST(MeasureError, AnInfinityFarFromAnOverflowOrOfTheOtherSignIsNotFinite) {
+  for (const double truth : {5.0, 60000.0, -1e6}) {
+    const auto m = measure_fp16({kInf, 1}, {truth, 1});
+    EXPECT_EQ(m.non_finite, 1) << truth;
+    EXPECT_EQ(m.relative_l2, kInf) << truth;
+    EXPECT_EQ(m.worst_token, kInf) << truth;
+  }
+  EXPECT_EQ(measure_fp16({kNan, 1}, {kInf, 1}).non_finite, 1);
+}
+
+TEST(MeasureError, BesideANanAnOverflowMayStand) {
+  EXPECT_EQ(measure_fp16({kNan, kInf}, {kNan, kInf}).non_finite, 0);
+  EXPECT_EQ(measure_fp16({kNan, kInf}, {kNan, 1}).non_finite, 1);
 }
 
 TEST(MeasureError, MatchedRoundsTheReferenceToTheOutputDtype) {

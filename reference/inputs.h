@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "reference/base/expected.h"
 #include "reference/layer.h"
 #include "reference/schemes/scheme.h"
 
@@ -47,7 +48,14 @@ struct RoutingLaw {
   double parameter = 0;
   std::vector<std::int32_t> trace = {};  // [rows, top_k]
 };
-// Throws InputError.
+// The law that `text` names, or nothing: it is the path of a trace file then. What is wrong with a
+// law's parameter, and what would be right.
+struct BadRouting {
+  std::string wrong, right;
+};
+Expected<std::optional<RoutingLaw>, BadRouting> routing_law_named(std::string_view text);
+
+// Reads a trace too. Throws InputError.
 RoutingLaw parse_routing_law(std::string_view text, const Layer& layer);
 
 // Owns what LayerInputs views.

@@ -347,6 +347,7 @@ void Computation::add_pairs(const ResidentExpert& expert, std::int64_t column, s
 
 void Computation::finish() {
   std::vector<bool> served(index(inputs_.tokens));
+  truth_.not_compared.resize(index(inputs_.tokens));
   for (const Pair& pair : pairs_) served[index(pair.token)] = true;
   for (std::int64_t token = 0; token < inputs_.tokens; ++token) {
     bool nan = false, infinite = false;
@@ -361,6 +362,7 @@ void Computation::finish() {
     if (!served[index(token)] || !(nan || infinite)) continue;
     const double mark =
         nan ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
+    truth_.not_compared[index(token)] = nan ? 0 : 1;
     std::ranges::fill(row, mark);
     std::ranges::fill(std::span(truth_.unquantized).subspan(index(token * k_), index(k_)), mark);
   }

@@ -11,7 +11,7 @@
 // by position.
 //
 // A token whose x holds a NaN gives NaN in its whole row, one whose x holds infinities and no NaN
-// gives infinity there, which error.h does not compare; with no expert of this rank both give zeros
+// gives infinity there and is not compared; with no expert of this rank both give zeros
 // like any other token. No other token is touched.
 //
 // Only the experts that the inputs route to are ever asked of the source, some at a time in
@@ -33,6 +33,9 @@ struct Truth {
   std::int64_t tokens = 0;  // M; the three are row-major [M, K]
   std::int64_t hidden_size = 0;
   std::vector<double> emulated, unquantized, magnitude;
+  // [M] 1 for a token whose x holds infinities and no NaN. Any other infinity is an overflow of
+  // layer.dtype at a declared rounding point, which a kernel must have too.
+  std::vector<std::uint8_t> not_compared = {};
 };
 
 // Why no kernel may serve this layer in this scheme, one sentence; none if it is legal.

@@ -277,4 +277,36 @@ class NaiveLayer {
   std::vector<std::size_t> pairs_;  // flat indices of pairs of this rank
 };
 
+inline Truth truth_of(const Layer& layer, const Scheme& scheme, const HeldExperts& experts,
+                      const HeldInputs& in, const Numerics& numerics = {}, int threads = 2) {
+  return compute_truth(layer, scheme, numerics, experts, in.view(), threads);
+}
+
+inline Layer layer_of(std::int64_t experts, std::int64_t top_k, std::int64_t k, std::int64_t n) {
+  return {.experts = experts, .top_k = top_k, .hidden_size = k, .intermediate_size = n};
+}
+
+inline Layer with(Layer layer, auto change) {
+  change(layer);
+  return layer;
+}
+
+// K = 2, N = 2, two experts. silu(40) is 40 to the last bit of a double (1 + e^-40 rounds to 1).
+//   expert 0: gate = (40 x0, 20 x1), up = (x0, x1), w2 = [[1, 1/2], [0, 1]]
+//   expert 1: gate = (40 x0, 20 x1), up = (x1, x0), w2 = [[1, 0], [0, 1]]
+// x = (1, 2): gate = (40, 40). Expert 0: h = (40, 80), y = (80, 80). Expert 1: h = (80, 40) = y.
+struct ByHand {
+  Layer layer = {.experts = 2, .top_k = 2, .hidden_size = 2, .intermediate_size = 2};
+  std::unique_ptr<const Scheme> scheme = make_scheme("bf16");
+  HeldExperts experts = {layer,
+                         *scheme,
+                         {{40, 0, 0, 20, 1, 0, 0, 1}, {40, 0, 0, 20, 0, 1, 1, 0}},
+                         {{1, 0.5f, 0, 1}, {1, 0, 0, 1}}};
+  HeldInputs in = {.tokens = 1,
+                   .x = {to_bits(Dtype::bf16, 1.0f), to_bits(Dtype::bf16, 2.0f)},
+                   .ids = {0, 1},
+                   .weights = {0.5f, 0.25f}};
+  Truth truth() { return truth_of(layer, *scheme, experts, in); }
+};
+
 }  // namespace moegauge::testing_support

@@ -30,7 +30,9 @@ enum ExitCode : int {
   exit_gate_failed = 1,
   exit_bad_input = 2,    // bad usage or bad input
   exit_case_failed = 3,  // `run` had a case inaccurate, crashed, timeout, out_of_memory or error
-  exit_no_verdict = 4,   // nothing matched, nothing ok, no baseline, no device, inconclusive
+  // Nothing matched, nothing ok, no baseline, no device, inconclusive, a case lost to the machine
+  // (`infrastructure`), or an error of this tool's own.
+  exit_no_verdict = 4,
 };
 
 // What a command may touch besides files.

@@ -98,7 +98,7 @@ int guarded(const Action& action, const Environment& environment) {
     return exit_bad_input;
   } catch (const std::exception& error) {
     environment.err << "moegauge: internal error: " << one_line(error.what()) << '\n';
-    return exit_case_failed;
+    return exit_no_verdict;
   }
 }
 
@@ -110,7 +110,8 @@ int run_command_line(int argc, const char* const* argv, const Environment& envir
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string(MOEGAUGE_VERSION));
   app.footer(
-      "Exit codes: 0 fine, 1 a gate failed, 2 bad usage or input, 3 a case failed, 4 no verdict.");
+      "Exit codes: 0 fine, 1 a gate failed, 2 bad usage or input, 3 a case failed, 4 no verdict "
+      "(also an internal error).");
 
   std::vector<std::pair<CLI::App*, Action>> actions;
   for (const Command& command : all_commands()) {

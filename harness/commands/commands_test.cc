@@ -65,6 +65,10 @@ TEST_F(CommandLine, GateOnACutBaselineSaysWhereItStoppedAndExitsWith4) {
   const std::string text = read_text_file(path("r.json"));
   std::ofstream(path("cut.json")) << text.substr(0, text.find("M=256") - 300);
   EXPECT_EQ(gate("r.json", "cut.json"), 4);
+  // What both lost could have failed: the whole cases' passes are no pass of the file.
+  EXPECT_EQ(gate("cut.json", "cut.json"), 4);
+  EXPECT_THAT(out_, HasSubstr("NO VERDICT: "));
+  EXPECT_THAT(out_, HasSubstr("cut.json: cut at "));
   EXPECT_THAT(err_, AllOf(HasSubstr("warning: "), HasSubstr("cut.json: cut at ")));
 }
 
@@ -130,7 +134,8 @@ TEST_F(CommandLine, ExplainShowsEveryBackendInOrder) {
   EXPECT_EQ(run({"explain", "qwen3-30b-a3b", "--scheme", "bf16", "--tokens", "16"}), 0);
   EXPECT_EQ(
       out_,
-      "E=128 (128 local) top_k=8 K=2048 N=768 scheme=bf16 M=16\n\n"
+      "E=128 (128 local) top_k=8 K=2048 N=768 scheme=bf16 M=16\n"
+      "bf16 activations, silu_and_mul\n\n"
       "absent        absent            no driver; install the driver\n"
       "refusing      refuses           shape: N = 768 is no multiple of 512; 512 and 1024 are "
       "served\n"
@@ -154,6 +159,7 @@ TEST_F(CommandLine, ExplainAnswersForAnArchitectureThatIsNotHere) {
   EXPECT_EQ(run({"explain", "qwen3-30b-a3b", "--scheme", "fp8_block", "--arch", "sm_90"}), 0);
   EXPECT_EQ(out_,
             "E=128 (128 local) top_k=8 K=2048 N=768 scheme=fp8_block M=1\n"
+            "bf16 activations, silu_and_mul\n"
             "sm_90: wgmma, waves of 32, FP8 as OCP, no native MX\n\n"
             "cuda  chosen   kernels for sm_90\n"
             "cpu   refuses  instruction_set: this version has no kernels of it for sm_90\n\n"
@@ -179,7 +185,8 @@ TEST_F(CommandLine, ExplainSaysWhatAnArchitectureWithoutKernelsWouldNeed) {
   for (const char* tp_ep : {"--tp", "--ep"}) {
     EXPECT_EQ(run({"explain", "minimax-m3", "--scheme", "mxfp8", "--arch", "gfx942", tp_ep, "4"}),
               4);
-    EXPECT_THAT(out_, HasSubstr("--to fp8_block --flavor fnuz"));
+    EXPECT_THAT(out_, AllOf(HasSubstr("--to fp8_block --flavor fnuz"),
+                            HasSubstr("swiglu_clamped(alpha 1.702, beta 1, limit 7)")));
   }
 }
 

@@ -54,8 +54,8 @@ int compare_files(const CompareOptions& o, const Environment& environment) {
     require_own_place("--markdown", o.markdown, taken);
   }
   const Policy policy = load_policy(policy_file);
-  const Result a = load_for_judging(o.a, environment);
-  const Result b = load_for_judging(o.b, environment);
+  const Result a = load_for_judging(o.a, environment).result;
+  const Result b = load_for_judging(o.b, environment).result;
   const SideBySide table = compare(a, b, policy, o.filter);
   const ReportTitle title{.result = o.b, .baseline = o.a};
   if (!o.markdown.empty()) replace_file(o.markdown, markdown_report(table, title));

@@ -2,6 +2,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <limits>
 #include <memory>
@@ -65,12 +68,24 @@ void declare_options(CLI::App& app, ExplainOptions& o) {
       "use. Exit codes:\n0 a backend serves it; 2 bad input; 4 none does.");
 }
 
+std::string activation_text(const Activation& a) {
+  const std::string& name = activation_words.at(static_cast<std::size_t>(a.kind));
+  if (a.kind != ActivationKind::swiglu_clamped) return name;
+  char parameters[96];
+  std::snprintf(parameters, sizeof parameters, "(alpha %g, beta %g, limit %g)", a.alpha, a.beta,
+                a.limit);
+  return name + parameters;
+}
+
 std::string layer_line(const Problem& p) {
   const Layer& l = p.layer;
   return "E=" + std::to_string(l.experts) + " (" + std::to_string(l.local_experts()) +
          " local) top_k=" + std::to_string(l.top_k) + " K=" + std::to_string(l.hidden_size) +
          " N=" + std::to_string(l.intermediate_size) + " scheme=" + p.scheme->name() +
-         " M=" + std::to_string(p.tokens);
+         " M=" + std::to_string(p.tokens) + "\n" +
+         dtype_words.at(static_cast<std::size_t>(l.dtype)) + " activations, " +
+         activation_text(l.activation) +
+         (l.router_weight_on_input ? ", router weight on input" : "");
 }
 
 // One phrase on the configs that the chosen backend would run with.

@@ -57,7 +57,8 @@ void declare_options(CLI::App& app, GateOptions& o) {
       "pass; 1 "
       "a case failed;\n2 bad input; 4 no verdict: no baseline file, nothing matched, a case "
       "without "
-      "counterpart or of another\ndevice, or inconclusive under a strict policy.\n\n"
+      "counterpart or of another\ndevice, a file that was cut, nothing but inconclusive cases, or "
+      "one under a strict policy.\n\n"
       "  moegauge run suites/quick.json --out base.json\n"
       "  (change a kernel, build)\n"
       "  moegauge run suites/quick.json --out now.json\n"
@@ -113,14 +114,16 @@ int gate(const GateOptions& o, const Environment& environment) {
   const fs::path policy_file = find_policy(o.policy, root);
   require_own_places(o, policy_file);
   const Policy policy = load_policy(policy_file);
-  const Result result = load_for_judging(o.result, environment);
+  const LoadedResult result = load_for_judging(o.result, environment);
   if (std::error_code ignored; !fs::exists(o.baseline, ignored)) {
     environment.err << "moegauge: " << o.baseline
                     << ": no such baseline, so no verdict; record one with moegauge run --out\n";
     return exit_no_verdict;
   }
-  const Result baseline = load_for_judging(o.baseline, environment);
-  const Judgement judgement = judge(result, baseline, policy, shipped_limits(root), o.filter);
+  const LoadedResult baseline = load_for_judging(o.baseline, environment);
+  Judgement judgement =
+      judge(result.result, baseline.result, policy, shipped_limits(root), o.filter);
+  judgement.cut = result.truncated.value_or(baseline.truncated.value_or(""));
 
   const ReportTitle title{.result = o.result, .baseline = o.baseline};
   if (!o.markdown.empty()) replace_file(o.markdown, markdown_report(judgement, title));

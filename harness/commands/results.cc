@@ -2,16 +2,13 @@
 
 #include <nlohmann/json.hpp>
 #include <ostream>
-#include <utility>
-
-#include "harness/result/result_io.h"
 
 namespace moegauge {
 
-Result load_for_judging(const std::string& file, const Environment& environment) {
+LoadedResult load_for_judging(const std::string& file, const Environment& environment) {
   LoadedResult loaded = load_result(file);
   if (loaded.truncated) environment.err << "moegauge: warning: " << *loaded.truncated << '\n';
-  return std::move(loaded.result);
+  return loaded;
 }
 
 std::string strict_json(const nlohmann::ordered_json& json) {

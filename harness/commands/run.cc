@@ -17,12 +17,14 @@
 
 #include "harness/commands/duration.h"
 #include "harness/commands/interrupt.h"
+#include "harness/commands/journal_identity.h"
 #include "harness/commands/options.h"
 #include "harness/commands/output_place.h"
 #include "harness/commands/preflight.h"
 #include "harness/commands/progress.h"
 #include "harness/commands/selection.h"
 #include "harness/commands/table.h"
+#include "harness/commands/table_warnings.h"
 #include "harness/measure/prepare.h"
 #include "harness/measure/summary.h"
 #include "harness/result/result_io.h"
@@ -58,7 +60,10 @@ struct RunOptions {
 
 void declare_options(CLI::App& app, RunOptions& o) {
   app.add_option("SUITE", o.suite, "Suite file, or its name under suites/")->required();
-  app.add_option("--out", o.out, "Result file [results/latest.json; none with --iterate]");
+  app.add_option(
+      "--out", o.out,
+      "Result file [results/latest.json; none with --iterate]. FILE.partial is written instead\n"
+      "by an interrupted run, and where no case is ok and FILE exists");
   app.add_option("--backend", o.selection.backends,
                  "Measure on these instead of the suite's: cpu,...")
       ->delimiter(',');
@@ -103,30 +108,6 @@ std::string repro_line(const RunOptions& o, const CaseCoordinates& c) {
   return line + " --iterate " + shell_quoted(case_id(c)) + " --seed " + std::to_string(o.seed);
 }
 
-// Changes with every build: a journal of other kernels must not be taken for this one's.
-std::string build_identity() {
-  std::error_code ignored;
-  const fs::path self = "/proc/self/exe";
-  const auto written = fs::last_write_time(self, ignored).time_since_epoch().count();
-  const std::string text = std::to_string(fs::file_size(self, ignored)) + std::to_string(written);
-  return std::to_string(std::hash<std::string>{}(text) % 1'000'000);
-}
-
-// Journals hold what one suite, seed, build and machine gave; resuming another's would mix results.
-std::string journal_header(const Suite& suite, const RunOptions& o,
-                           std::span<const Backend* const> backends) {
-  std::string devices;
-  for (const Backend* backend : backends) {
-    if (backend->availability().present) devices += " " + device_key(backend->device());
-  }
-  std::size_t cases = 0;
-  for (const CaseCoordinates& c : suite.cases) {
-    cases = cases * 31 + std::hash<std::string>{}(case_id(c));
-  }
-  return "moegauge.journal/1 suite " + suite.name + " seed " + std::to_string(o.seed) + devices +
-         " cases " + std::to_string(cases % 1'000'000) + " build " + build_identity();
-}
-
 // Before anything is measured. The journal beside the result counts: it is written over, or set
 // aside, just the same.
 void require_writable_place(const fs::path& out, std::span<const NamedFile> read) {
@@ -142,16 +123,14 @@ struct Journaled {
   std::vector<std::optional<CaseRecord>> records;  // parallel to the cases
 };
 
-Journaled open_journal(const fs::path& out, const Suite& suite, const RunOptions& o,
-                       const std::vector<CaseCoordinates>& cases,
-                       std::span<const Backend* const> backends) {
+Journaled open_journal(const fs::path& out, const std::string& header, bool resume,
+                       const std::vector<CaseCoordinates>& cases) {
   Journaled journaled{std::nullopt, std::vector<std::optional<CaseRecord>>(cases.size())};
   if (out.empty()) return journaled;
   std::error_code ignored;
   if (out.has_parent_path()) fs::create_directories(out.parent_path(), ignored);
   std::vector<CaseRecord> done;
-  journaled.journal =
-      Journal::open(out.string() + ".journal", journal_header(suite, o, backends), o.resume, done);
+  journaled.journal = Journal::open(out.string() + ".journal", header, resume, done);
   std::map<std::string, std::size_t> at;
   for (std::size_t i = 0; i < cases.size(); ++i) at[case_id(cases[i])] = i;
   for (CaseRecord& record : done) {
@@ -185,28 +164,44 @@ Result assemble(const Suite& suite, const fs::path& suite_file, const RunOptions
   return result;
 }
 
+bool any_ok(const Result& result) {
+  return std::ranges::any_of(result.cases,
+                             [](const CaseRecord& record) { return record.measured() != nullptr; });
+}
+
+// What is no whole result, or none at all, must not take the place of an earlier good one: a gate
+// would find nothing in it, and a nightly job would lose what it compares with.
+fs::path place_of(const fs::path& out, const Result& result, bool interrupted) {
+  std::error_code ignored;
+  const bool earlier = fs::is_regular_file(out, ignored);
+  if (!earlier && fs::exists(out, ignored)) return out;  // a device holds nothing to lose
+  const bool partial = interrupted || (earlier && !any_ok(result));
+  return partial ? fs::path(out.string() + ".partial") : out;
+}
+
 int exit_code(const Result& result) {
-  bool any_ok = false, any_failed = false;
+  bool machine_failed = false, case_failed = false;
   for (const CaseRecord& record : result.cases) {
     switch (record.status()) {
-      case Status::ok:
-        any_ok = true;
-        break;
       case Status::inaccurate:
       case Status::crashed:
       case Status::timeout:
       case Status::out_of_memory:
       case Status::error:
-        any_failed = true;
+        case_failed = true;
         break;
+      case Status::infrastructure:
+        machine_failed = true;
+        break;
+      case Status::ok:
       case Status::unsupported:
       case Status::refused_config:
-      case Status::infrastructure:
       case Status::skipped:
         break;
     }
   }
-  return any_failed ? exit_case_failed : any_ok ? exit_ok : exit_no_verdict;
+  if (case_failed) return exit_case_failed;
+  return machine_failed || !any_ok(result) ? exit_no_verdict : exit_ok;
 }
 
 void refuse_later_options(const RunOptions& o) {
@@ -233,8 +228,11 @@ int run(const RunOptions& o, const Environment& environment) {
   const fs::path out = !o.out.empty() ? fs::path(o.out)
                        : iterating    ? fs::path()
                                       : "results/latest.json";
-  require_writable_place(out, files_read(cases, suite_file, environment.backends, root));
-  Journaled journaled = open_journal(out, suite, o, cases, environment.backends);
+  const std::vector<NamedFile> read = files_read(cases, suite_file, environment.backends, root);
+  require_writable_place(out, read);
+  const std::string header =
+      journal_header(suite.name, o.seed, suite.cases, read, environment.backends);
+  Journaled journaled = open_journal(out, header, o.resume, cases);
   const ProgressStyle style = o.quiet                        ? ProgressStyle::quiet
                               : ::isatty(STDERR_FILENO) != 0 ? ProgressStyle::bar
                                                              : ProgressStyle::lines;
@@ -263,9 +261,20 @@ int run(const RunOptions& o, const Environment& environment) {
   progress.clear();
 
   const Result result = assemble(suite, suite_file, o, std::move(journaled.records));
-  if (!out.empty()) write_result(out, result);
+  for (const std::string& warning : table_warnings(result, root)) {
+    environment.err << "moegauge: warning: " << warning << '\n';
+  }
+  const fs::path place = out.empty() ? out : place_of(out, result, interrupted_by != 0);
+  if (!place.empty()) write_result(place, result);
   environment.out << render_table(result) << std::flush;
-  if (!out.empty() && !o.quiet) environment.err << "wrote " << out.string() << '\n';
+  if (place != out) {
+    environment.err << "moegauge: warning: "
+                    << (interrupted_by != 0 ? "interrupted" : "no case is ok")
+                    << ", so the result is in " << place.string() << " and " << out.string()
+                    << " is as it was\n";
+  } else if (!place.empty() && !o.quiet) {
+    environment.err << "wrote " << place.string() << '\n';
+  }
   return interrupted_by != 0 ? 128 + interrupted_by : exit_code(result);
 }
 

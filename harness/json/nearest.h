@@ -9,10 +9,6 @@
 
 namespace moegauge {
 
-// Optimal string alignment distance (Damerau-Levenshtein without edits of a transposed pair),
-// ignoring ASCII case: insertions, deletions, substitutions, swapped neighbours.
-std::size_t edit_distance(std::string_view a, std::string_view b);
-
 // The candidates that resemble `name` (contain it, or are at most half their length away), nearest
 // first, at most `limit`; ties keep the given order.
 std::vector<std::string> similar_names(std::string_view name,

@@ -58,7 +58,7 @@ ComparedCase compare_case(const CaseRecord& a, const CaseRecord& b, const Policy
   const auto log_b = log_latency(b.measured()->latency);
   if (!log_a || !log_b) {
     row.note = std::string(log_a ? "B" : "A") + " holds fewer than " +
-               std::to_string(least_samples) + " usable samples";
+               std::to_string(least_rounds) + " usable rounds of samples";
     return row;
   }
   const LatencyRule& rule = policy.latency_rule(a.coordinates);

@@ -13,7 +13,6 @@ using testing::HasSubstr;
 Policy policy() {
   return {.name = "test",
           .confidence = 0.95,
-          .total = {.limit = 1.03, .applies_above = 0.01},
           .latency = {{.ratio_limit = 1.05, .between_runs = 0.014, .floor_us = 0.5}},
           .error = {{.growth_limit = 1.03, .growth_floor = 1e-6}}};
 }

@@ -56,7 +56,8 @@ std::string why_not_ok(const CaseRecord& record) {
 
 std::optional<LogEstimate> log_latency(const LatencySummary& latency) {
   if (!latency.samples.empty()) {
-    return latency.samples.size() < least_samples ? std::nullopt : log_median(latency.samples);
+    const std::vector<double> means = round_means(latency.samples);
+    return means.size() < least_rounds ? std::nullopt : log_median(means);
   }
   if (!(latency.median > 0 && latency.ci_low > 0 && latency.ci_high >= latency.ci_low)) {
     return std::nullopt;

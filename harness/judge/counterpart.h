@@ -28,10 +28,11 @@ std::vector<std::string> changes(const CaseRecord& now, const CaseRecord& then);
 // "timeout (60 s passed)"; empty for a case that is ok.
 std::string why_not_ok(const CaseRecord& record);
 
-// Fewer samples say too little: not even their whole range covers the median with 95%.
-inline constexpr std::size_t least_samples = 6;
-// ln of the median with its standard error: from the raw samples, or from the summary's 95%
-// interval where none were kept. None for fewer than least_samples, or any that is not positive.
+// Fewer rounds say too little: not even their whole range covers the median with 95%.
+inline constexpr std::size_t least_rounds = 6;
+// ln of the median with its standard error: from the rounds' means of the raw samples
+// (statistics.h), or from the summary's interval, taken for one of 95%, where none were kept. None
+// for fewer than least_rounds, or any that is not positive.
 std::optional<LogEstimate> log_latency(const LatencySummary& latency);
 
 }  // namespace moegauge

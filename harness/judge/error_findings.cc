@@ -50,17 +50,22 @@ constexpr std::array<Series, 4> series = {{
     {"error.total.worst_token", [](const ErrorReport& e) { return e.total.worst_token; }},
 }};
 
-std::optional<double> total_limit(const ErrorReport& error, const TotalRule& total) {
-  const double format_cost = error.quantization.relative_l2;
-  return format_cost > total.applies_above ? std::optional(total.limit * format_cost)
-                                           : std::nullopt;
-}
-
 }  // namespace
 
+ErrorLimits limits_in_force(const ErrorRule& rule, const std::optional<TotalRule>& total,
+                            const ErrorLimits& shipped) {
+  ErrorLimits limits = shipped;
+  limits.relative_l2 = rule.relative_l2.value_or(shipped.relative_l2);
+  limits.worst_token = rule.worst_token.value_or(shipped.worst_token);
+  if (total) {
+    limits.total_factor = total->limit;
+    limits.total_applies_above = total->applies_above;
+  }
+  return limits;
+}
+
 std::vector<ErrorNumber> error_numbers(const CheckResult& check, const CheckResult* baseline,
-                                       const ErrorRule& rule, const TotalRule& total,
-                                       const ErrorLimits& shipped) {
+                                       const ErrorLimits& limits) {
   std::vector<ErrorNumber> numbers;
   const auto add = [&](const char* name, double (*of)(const ErrorReport&),
                        std::optional<double> limit) {
@@ -69,40 +74,36 @@ std::vector<ErrorNumber> error_numbers(const CheckResult& check, const CheckResu
                        .limit = limit,
                        .baseline = baseline ? std::optional(of(baseline->error)) : std::nullopt});
   };
-  const std::array<std::optional<double>, series.size()> limits = {
-      rule.relative_l2.value_or(shipped.relative_l2),
-      rule.worst_token.value_or(shipped.worst_token), total_limit(check.error, total),
+  const std::array<std::optional<double>, series.size()> held_to = {
+      limits.relative_l2, limits.worst_token, limits.total(check.error.quantization.relative_l2),
       std::nullopt};
-  for (std::size_t i = 0; i < series.size(); ++i) add(series[i].name, series[i].of, limits[i]);
+  for (std::size_t i = 0; i < series.size(); ++i) add(series[i].name, series[i].of, held_to[i]);
   add(
       "error.quantization.relative_l2",
       [](const ErrorReport& e) { return e.quantization.relative_l2; }, std::nullopt);
   return numbers;
 }
 
-std::vector<Finding> judge_error(const CheckResult& check, const ErrorRule& rule,
-                                 const TotalRule& total, const ErrorLimits& shipped) {
+std::vector<Finding> judge_error(const CheckResult& check, const ErrorLimits& limits) {
   const ErrorReport& error = check.error;
   std::vector<Finding> findings;
   if (auto finding = not_finite(error)) findings.push_back(*finding);
 
-  const double l2 = rule.relative_l2.value_or(shipped.relative_l2);
-  if (exceeds(error.implementation.relative_l2, l2)) {
+  if (exceeds(error.implementation.relative_l2, limits.relative_l2)) {
     findings.push_back(too_large("error.implementation.relative_l2",
                                  error.implementation.relative_l2,
-                                 "the limit " + format_error(l2)));
+                                 "the limit " + format_error(limits.relative_l2)));
   }
-  const double worst = rule.worst_token.value_or(shipped.worst_token);
-  if (exceeds(error.implementation.worst_token, worst)) {
+  if (exceeds(error.implementation.worst_token, limits.worst_token)) {
     findings.push_back(too_large("error.implementation.worst_token",
                                  error.implementation.worst_token,
-                                 "the limit " + format_error(worst) + " (token " +
+                                 "the limit " + format_error(limits.worst_token) + " (token " +
                                      std::to_string(error.implementation.worst_token_row) + ")"));
   }
-  const std::optional<double> most = total_limit(error, total);
+  const std::optional<double> most = limits.total(error.quantization.relative_l2);
   if (most && exceeds(error.total.relative_l2, *most)) {
     findings.push_back(too_large("error.total.relative_l2", error.total.relative_l2,
-                                 format_ratio(total.limit) + " the " +
+                                 format_ratio(limits.total_factor) + " the " +
                                      format_error(error.quantization.relative_l2) +
                                      " that the format itself costs"));
   }

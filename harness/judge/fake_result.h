@@ -31,7 +31,9 @@ inline CaseRecord fake_case(std::int64_t tokens, double median_us) {
   measured.check.error.total = fake_error(0.0041, 0.0062);
   measured.check.checked = {.tokens = tokens, .rows = tokens};
   LatencySummary& latency = measured.latency;
-  for (int i = -4; i <= 4; ++i) latency.samples.push_back(median_us * (1 + 0.001 * i));
+  for (int round = -4; round <= 4; ++round) {
+    latency.samples.insert(latency.samples.end(), 2, median_us * (1 + 0.001 * round));
+  }
   latency.median = latency.mean = median_us;
   latency.ci_low = median_us * 0.997;
   latency.ci_high = median_us * 1.003;
@@ -39,7 +41,7 @@ inline CaseRecord fake_case(std::int64_t tokens, double median_us) {
   latency.max = latency.p90 = median_us * 1.004;
   measured.roofline = {
       .floor_us = median_us / 2, .floor_with_intermediates_us = median_us / 2, .fraction = 0.5};
-  measured.rounds = 3;
+  measured.rounds = 9;
   record.outcome = std::move(measured);
   return record;
 }

@@ -1,6 +1,7 @@
 // The parts of a case's verdict; judge.cc puts them together.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,15 +16,17 @@ struct LatencyVerdict {
 LatencyVerdict judge_latency(const Measured& result, const Measured& baseline,
                              const LatencyRule& rule, double confidence);
 
+// The limits that ship with a case's scheme where the policy has none of its own.
+ErrorLimits limits_in_force(const ErrorRule& rule, const std::optional<TotalRule>& total,
+                            const ErrorLimits& shipped);
+
 // The numbers that the two functions below judge, and what the format costs. `baseline` may be
 // null.
 std::vector<ErrorNumber> error_numbers(const CheckResult& check, const CheckResult* baseline,
-                                       const ErrorRule& rule, const TotalRule& total,
-                                       const ErrorLimits& shipped);
+                                       const ErrorLimits& limits);
 
 // Absolute limits; only what is wrong is returned.
-std::vector<Finding> judge_error(const CheckResult& check, const ErrorRule& rule,
-                                 const TotalRule& total, const ErrorLimits& shipped);
+std::vector<Finding> judge_error(const CheckResult& check, const ErrorLimits& limits);
 // Growth against the baseline; only what is wrong is returned.
 std::vector<Finding> judge_error_growth(const CheckResult& check, const CheckResult& baseline,
                                         const ErrorRule& rule);

@@ -80,10 +80,10 @@ class Judge {
  private:
   void judge_absolute_error(const CaseRecord& record, const CheckResult& check,
                             const CheckResult* baseline, CaseVerdict& verdict) const {
-    const ErrorRule& rule = policy_.error_rule(record.coordinates);
-    const ErrorLimits limits = shipped_(record, check);
-    verdict.errors = error_numbers(check, baseline, rule, policy_.total, limits);
-    verdict.findings = judge_error(check, rule, policy_.total, limits);
+    const ErrorLimits limits = limits_in_force(policy_.error_rule(record.coordinates),
+                                               policy_.total, shipped_(record, check));
+    verdict.errors = error_numbers(check, baseline, limits);
+    verdict.findings = judge_error(check, limits);
   }
 
   void judge_measured(const CaseRecord& record, const CaseRecord* baseline,
@@ -92,6 +92,11 @@ class Judge {
     const bool was_measured = baseline != nullptr && baseline->measured();
     judge_absolute_error(record, now.check, was_measured ? &baseline->measured()->check : nullptr,
                          verdict);
+    if (record.coordinates.tokens > 0 && now.check.checked.rows == 0) {
+      verdict.findings.push_back({Verdict::no_verdict, "error",
+                                  "no row of the output was compared with the truth, so that its "
+                                  "errors say nothing: run it on other inputs"});
+    }
     if (baseline == nullptr) {
       verdict.findings.push_back({Verdict::no_verdict, "baseline",
                                   "the baseline has no such case: record a new baseline with it"});
@@ -105,11 +110,17 @@ class Judge {
     const auto grown =
         judge_error_growth(now.check, then.check, policy_.error_rule(record.coordinates));
     verdict.findings.insert(verdict.findings.end(), grown.begin(), grown.end());
+    verdict.changes = changes(record, *baseline);
+    if (record.coordinates.tokens == 0) {
+      // Nothing is launched, so there is no time to compare: status and error are all there is.
+      verdict.findings.push_back(
+          {Verdict::pass, "latency", "0 tokens take no time: nothing to compare"});
+      return;
+    }
     LatencyVerdict latency =
         judge_latency(now, then, policy_.latency_rule(record.coordinates), policy_.confidence);
     verdict.findings.push_back(std::move(latency.finding));
     verdict.latency = latency.numbers;
-    verdict.changes = changes(record, *baseline);
   }
 
   void judge_unmeasured(const CaseRecord& record, const CaseRecord* baseline,
@@ -253,7 +264,10 @@ Conclusion conclude(const Judgement& j) {
   if (failed > 0) return {1, "FAIL: " + of_all(failed)};
   if (j.cases.empty()) return {4, "NO VERDICT: no case matched"};
   if (no_verdict > 0) return {4, "NO VERDICT: " + of_all(no_verdict) + " could not be compared"};
+  if (!j.cut.empty()) return {4, "NO VERDICT: " + j.cut};
   if (passed + inconclusive == 0) return {4, "NO VERDICT: no case is ok, so nothing was judged"};
+  // No data is no pass: it would stay green however slow a kernel became.
+  if (passed == 0) return {4, "NO VERDICT: " + of_all(inconclusive) + " inconclusive, none judged"};
   if (inconclusive > 0 && j.strict) {
     return {4, "NO VERDICT: " + of_all(inconclusive) + " inconclusive under a strict policy"};
   }

@@ -67,6 +67,9 @@ struct Judgement {
   std::string policy = {};
   bool strict = false;
   std::vector<CaseVerdict> cases = {};  // in the result's order, then those that vanished
+  // Where the result's or the baseline's file was cut: where. Whoever read it says so. The whole
+  // cases are judged and may fail, but a case that is lost on both sides must not pass unseen.
+  std::string cut = {};
   std::optional<double> geometric_mean_ratio = {};  // of all compared cases; shown, never judged
 
   std::size_t count(Verdict verdict) const;
@@ -80,8 +83,8 @@ using ShippedLimits =
 Judgement judge(const Result& result, const Result& baseline, const Policy& policy,
                 const ShippedLimits& shipped, const std::string& filter = "*");
 
-// 1: something failed. 4: no verdict on some case, nothing measured to judge, or something
-// inconclusive under a strict policy. 0: otherwise.
+// 1: something failed. 4: no verdict on some case, a file that was cut, nothing measured to judge,
+// nothing but inconclusive cases, or one under a strict policy. 0: otherwise.
 int exit_code(const Judgement& judgement);
 // One sentence that explains that code.
 std::string conclusion(const Judgement& judgement);

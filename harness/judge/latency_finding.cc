@@ -59,8 +59,8 @@ LatencyVerdict judge_latency(const Measured& result, const Measured& baseline,
   if (!a || !b) {
     return {.finding = {Verdict::inconclusive, "latency",
                         std::string("the ") + (a ? "baseline" : "result") + " holds fewer than " +
-                            std::to_string(least_samples) +
-                            " usable latency samples: measure it again"},
+                            std::to_string(least_rounds) +
+                            " usable rounds of latencies: measure it again"},
             .numbers = std::nullopt};
   }
   const LatencyJudgement numbers = compare(*a, *b, rule, confidence);

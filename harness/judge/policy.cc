@@ -91,11 +91,12 @@ Policy read_policy(const JsonCursor& root) {
     schema.fail("not a policy that this version reads", "\"" + std::string(policy_schema) + "\"");
   }
   const auto description = root.find("description");
+  const auto total = root.find("total");
   return {.name = root.at("name").text(),
           .description = description ? description->string() : "",
           .confidence = root.at("confidence").number(0.5, 0.9999),
           .strict = root.at("strict").boolean(),
-          .total = read_total_rule(root.at("total")),
+          .total = total ? std::optional(read_total_rule(*total)) : std::nullopt,
           .latency = read_rules(root.at("latency"), read_latency_rule),
           .error = read_rules(root.at("error"), read_error_rule)};
 }

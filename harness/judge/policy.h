@@ -44,8 +44,7 @@ struct ErrorRule {
   double growth_floor = 0;
 };
 
-// Where the format itself costs more than `applies_above`, the kernel may add at most this factor:
-// error.total <= limit * error.quantization.
+// In place of total_factor and total_applies_above of the limits that ship with the scheme.
 struct TotalRule {
   double limit = 0;
   double applies_above = 0;
@@ -54,9 +53,9 @@ struct TotalRule {
 struct Policy {
   std::string name = {};
   std::string description = {};
-  double confidence = 0;  // of every interval, in (0.5, 1)
-  bool strict = false;    // inconclusive is "no verdict" (exit 4) instead of allowed
-  TotalRule total = {};
+  double confidence = 0;                // of every interval, in (0.5, 1)
+  bool strict = false;                  // inconclusive is "no verdict" (exit 4) instead of allowed
+  std::optional<TotalRule> total = {};  // none: what ships with the scheme
   // The first rule that matches a case decides; the last of each matches every case.
   std::vector<LatencyRule> latency = {};
   std::vector<ErrorRule> error = {};

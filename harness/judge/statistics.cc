@@ -28,6 +28,15 @@ double median_of_sorted(std::span<const double> values) {
 
 double median(std::span<const double> samples) { return median_of_sorted(sorted(samples)); }
 
+std::vector<double> round_means(std::span<const double> samples) {
+  std::vector<double> means;
+  for (std::size_t i = 0; i < samples.size(); i += 2) {
+    const double last = samples[std::min(i + 1, samples.size() - 1)];
+    means.push_back(samples[i] / 2 + last / 2);
+  }
+  return means;
+}
+
 double binomial_half_cdf(std::ptrdiff_t k, std::size_t n) {
   if (k < 0) return 0;
   if (static_cast<std::size_t>(k) >= n) return 1;

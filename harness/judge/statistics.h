@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace moegauge {
 
@@ -13,6 +14,17 @@ double median(std::span<const double> samples);
 
 // P(X <= k) for X ~ Binomial(n, 1/2); 0 for k < 0.
 double binomial_half_cdf(std::ptrdiff_t k, std::size_t n);
+
+// What is independent in a latency's samples, in the order measured: the means of consecutive
+// pairs. A round holds two rows of each member (harness/measure/rounds.h), which share what the
+// machine did meanwhile, so that they are not two pieces of evidence. A lone last sample stands for
+// itself.
+std::vector<double> round_means(std::span<const double> samples);
+
+// Nominal confidence of the interval that decides when enough was measured and is then reported.
+// Looking at it after every round makes it miss the median more often than a look at the end would,
+// up to twice: 98% keep at least 95% (docs/method.md, rounds_test.cc).
+inline constexpr double kSequentialConfidence = 0.98;
 
 struct MedianInterval {
   double low = 0, high = 0;

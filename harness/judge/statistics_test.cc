@@ -153,6 +153,11 @@ TEST(RatioInterval, CoversTheTrueRatioAsOftenAsItSays) {
   }
 }
 
+TEST(RoundMeans, AreOfPairsAndALoneLastSample) {
+  EXPECT_EQ(round_means(std::vector<double>{1, 3, 10, 20, 7}), (std::vector<double>{2, 15, 7}));
+  EXPECT_TRUE(round_means({}).empty());
+}
+
 TEST(GeometricMean, DoesNotDependOnTheSideARatioIsNormalisedTo) {
   EXPECT_NEAR(geometric_mean(std::vector<double>{2, 8}), 4, 1e-12);
   EXPECT_NEAR(geometric_mean(std::vector<double>{0.5, 0.125}), 0.25, 1e-12);

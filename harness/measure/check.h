@@ -33,12 +33,14 @@ ErrorReport measure_errors(const Layer& layer, std::span<const std::uint16_t> y,
 
 // Which limits an error breaks, both numbers named, or nothing. Written so that a NaN breaks them:
 //   implementation.relative_l2 and .worst_token above the scheme's limits, any non-finite output,
-//   and where quantization > 0.01 also total > 1.03 quantization.
+//   and where the format costs something also total above limits.total() (scheme.h).
 std::optional<std::string> broken_limits(const ErrorReport& error, const ErrorLimits& limits);
 
 struct CheckOutcome {
   ErrorReport error;
   std::optional<std::string> wrong;  // why the case is inaccurate
+  // Why nothing is known of it: a check that compared no row is no check.
+  std::optional<std::string> not_comparable;
 };
 
 // What a plan's outputs are held against.

@@ -42,12 +42,12 @@ Unprepared unserved(std::span<const Candidate> candidates, const std::string& wa
 }
 
 Expected<ResolvedConfig, Unmeasured> from_file(const fs::path& file, std::string source,
-                                               const Problem& problem, const Device& device,
+                                               const Problem& problem, const Backend& backend,
                                                const fs::path& root) {
   try {
     const ConfigTable table = load_config_table(file);
     ResolvedConfig resolved;
-    resolved.record.stale = check_table(table, problem, device);
+    resolved.record.stale = check_table(table, problem, backend.device(), backend.toolchain());
     ConfigChoice choice = choose(table, problem.tokens);
     resolved.record.source = std::move(source);
     // Relative where it can be, so that records of two machines compare.
@@ -73,7 +73,7 @@ Expected<ResolvedConfig, Unmeasured> tuned_config(const Backend& backend, const 
         not_measured(Status::skipped, file.empty() ? "the backend has no tuned files"
                                                    : "no tuned file " + file.filename().string())};
   }
-  return from_file(root / file, "tuned", problem, backend.device(), root);
+  return from_file(root / file, "tuned", problem, backend, root);
 }
 
 Expected<ResolvedConfig, Unmeasured> resolve_config(const CaseCoordinates& c,
@@ -89,7 +89,7 @@ Expected<ResolvedConfig, Unmeasured> resolve_config(const CaseCoordinates& c,
     case ConfigRequest::Kind::tuned:
       return tuned_config(backend, problem, root);
     case ConfigRequest::Kind::file:
-      return from_file(request.file, "file", problem, backend.device(), root);
+      return from_file(request.file, "file", problem, backend, root);
     case ConfigRequest::Kind::inline_values:
       break;
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <numeric>
 #include <random>
 #include <utility>
@@ -72,9 +73,10 @@ std::vector<double> run_round(std::span<const Member> members,
 }
 
 bool is_stable(const std::vector<double>& samples, const StoppingRule& rule) {
-  const MedianInterval interval = median_interval(samples, rule.confidence);
+  const std::vector<double> means = round_means(samples);
+  const MedianInterval interval = median_interval(means, rule.confidence);
   return interval.coverage >= rule.confidence &&
-         interval.high - interval.low <= 2 * rule.relative_interval * median(samples);
+         interval.high - interval.low <= 2 * rule.relative_interval * median(means);
 }
 
 }  // namespace
@@ -93,9 +95,11 @@ std::vector<std::size_t> round_order(std::size_t members, std::uint64_t seed, st
   return order;
 }
 
-std::int64_t min_rounds(const StoppingRule& rule, std::size_t members) {
+std::int64_t min_rounds(const StoppingRule& rule) {
   const std::int64_t for_rows = (rule.min_rows + 1) / 2;
-  return members > 1 ? std::max<std::int64_t>(for_rows, 6) : for_rows;
+  const auto for_interval =
+      static_cast<std::int64_t>(std::ceil(1 - std::log2(1 - rule.confidence)));
+  return std::max(for_rows, for_interval);
 }
 
 Rounds measure_rounds(std::span<const Member> members, const StoppingRule& rule, std::uint64_t seed,
@@ -103,7 +107,7 @@ Rounds measure_rounds(std::span<const Member> members, const StoppingRule& rule,
   Rounds result;
   result.members.resize(members.size());
   if (members.empty()) return result;
-  const std::int64_t least = min_rounds(rule, members.size());
+  const std::int64_t least = min_rounds(rule);
   const double cap = rule.seconds_per_member * static_cast<double>(members.size());
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/judge/statistics.h"
 #include "kernels/backend.h"
 
 namespace moegauge {
@@ -27,9 +28,9 @@ struct Member {
 };
 
 struct StoppingRule {
-  // Half the width of the median's confidence interval over the median.
+  // Half the width of the median's confidence interval over the median, by rounds.
   double relative_interval = 0.01;
-  double confidence = 0.95;
+  double confidence = kSequentialConfidence;
   int min_rows = 9;
   // Seconds after which no new round starts, per member: measured seconds or, where they are more
   // (caches are emptied between calls), those that pass. The least rows come first.
@@ -57,13 +58,12 @@ struct Rounds {
 // (seed, round) and then its reverse.
 std::vector<std::size_t> round_order(std::size_t members, std::uint64_t seed, std::int64_t round);
 
-// Rounds that give every member at least rule.min_rows rows and every pair enough rounds for a 95%
-// interval of its ratio: 6, since [min, max] of 5 values covers the median with 93.75% only.
-std::int64_t min_rounds(const StoppingRule& rule, std::size_t members);
+// Rounds that give every member at least rule.min_rows rows, and enough for an interval of the
+// rule's confidence: [min, max] of n values covers their median with 1 - 2^(1 - n).
+std::int64_t min_rounds(const StoppingRule& rule);
 
 // `before_row` is told each member about to run, so that a fault that takes the process down can be
-// attributed. Stopping looks at the interval after every round, which makes the reported interval
-// slightly optimistic (docs/method.md); the least number of rows bounds that.
+// attributed.
 Rounds measure_rounds(std::span<const Member> members, const StoppingRule& rule, std::uint64_t seed,
                       const std::function<void(std::size_t)>& before_row);
 

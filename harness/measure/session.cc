@@ -40,6 +40,8 @@ std::string_view to_string(Phase phase) {
       return "loading weights";
     case Phase::plan:
       return "compiling";
+    case Phase::truth:
+      return "computing the truth";
     case Phase::check:
       return "checking";
     case Phase::time:
@@ -65,6 +67,10 @@ LayerSession::LayerSession(std::vector<CaseCoordinates> cases, std::filesystem::
 LayerSession::PointResult LayerSession::measure(std::span<const std::size_t> members) {
   PointResult result;
   const auto fail = [&](Status status, std::string reason) {
+    if (phase_ == Phase::truth) {
+      status = Status::infrastructure;
+      reason = "the harness's own fault while " + std::string(to_string(phase_)) + ": " + reason;
+    }
     result.records.push_back(finish(current_, unmeasured(status, std::move(reason)), nullptr));
     result.tainted = true;
   };
@@ -80,7 +86,7 @@ LayerSession::PointResult LayerSession::measure(std::span<const std::size_t> mem
 }
 
 void LayerSession::measure_into(PointResult& result, std::span<const std::size_t> members) {
-  enter(members.front(), Phase::prepare);
+  enter(members.front(), Phase::truth);
   const Point point = draw_point(cases_[members.front()]);
   std::vector<Rival> rivals;
   for (const std::size_t index : members) {
@@ -128,8 +134,10 @@ std::variant<Rival, LayerSession::Finished> LayerSession::admit(std::size_t inde
   if (const auto fault = rival.plan(point)) {
     return finish(index, from_fault(*fault), &rival.prepared());
   }
+  enter(index, Phase::truth);
+  const Truth& truth = truth_for(rival, point);
   enter(index, Phase::check);
-  if (auto outcome = rival.check(point, truth_for(rival, point))) {
+  if (auto outcome = rival.check(point, truth)) {
     tainted = taints(*outcome);
     return finish(index, std::move(*outcome), &rival.prepared());
   }
@@ -157,8 +165,10 @@ void LayerSession::time_rivals(std::vector<Rival>& rivals, const Point& point,
   }
   for (std::size_t i = 0; i < rivals.size(); ++i) {
     Rival& rival = rivals[i];
+    enter(rival.index(), Phase::truth);
+    const Truth& truth = truth_for(rival, point);
     enter(rival.index(), Phase::check);
-    if (auto outcome = rival.check_again(point, truth_for(rival, point))) {
+    if (auto outcome = rival.check_again(point, truth)) {
       failed(rival, std::move(*outcome));
       if (result.tainted) return;
       continue;

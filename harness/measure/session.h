@@ -28,8 +28,9 @@ struct MeasureSettings {
 };
 
 // What a case is doing, so that a fault that takes the process down can be named. `check` holds the
-// first launch: a fault before it is one of set-up.
-enum class Phase : std::uint8_t { prepare, load, plan, check, time };
+// first launch: a fault before it is one of set-up. `truth` draws inputs and runs the oracle: no
+// kernel is at work, so that a fault there is the harness's own.
+enum class Phase : std::uint8_t { prepare, load, plan, truth, check, time };
 std::string_view to_string(Phase phase);
 
 class LayerSession {

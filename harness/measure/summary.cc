@@ -13,8 +13,6 @@
 namespace moegauge {
 namespace {
 
-constexpr double kConfidence = 0.95;
-
 double quantile_of_sorted(const std::vector<double>& sorted, double p) {
   const double position = p * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(position);
@@ -28,8 +26,9 @@ LatencySummary summarize(std::vector<double> samples_us) {
   assert(!samples_us.empty());
   std::vector<double> sorted = samples_us;
   std::sort(sorted.begin(), sorted.end());
-  const MedianInterval interval = median_interval(samples_us, kConfidence);
-  LatencySummary summary{.median = median(samples_us),
+  const std::vector<double> means = round_means(samples_us);
+  const MedianInterval interval = median_interval(means, kSequentialConfidence);
+  LatencySummary summary{.median = median(means),
                          .ci_low = interval.low,
                          .ci_high = interval.high,
                          .p10 = quantile_of_sorted(sorted, 0.1),
@@ -49,7 +48,7 @@ PairedRatio paired_ratio(std::span<const double> a, std::span<const double> b) {
   for (std::size_t i = 0; i + 1 < a.size(); i += 2) {
     ratios.push_back((a[i] + a[i + 1]) / (b[i] + b[i + 1]));
   }
-  const MedianInterval interval = median_interval(ratios, kConfidence);
+  const MedianInterval interval = median_interval(ratios, kSequentialConfidence);
   return {median(ratios), interval.low, interval.high, static_cast<std::int64_t>(ratios.size())};
 }
 

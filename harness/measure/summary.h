@@ -8,13 +8,14 @@
 
 namespace moegauge {
 
-// Samples in microseconds, kept as they came; the median's interval is the distribution-free one of
-// statistics.h at 95%; p10 and p90 interpolate linearly between order statistics (Hyndman and Fan
-// 1996, type 7). Requires at least one sample.
+// Samples in microseconds, kept as they came. The median is that of the rounds' means
+// (statistics.h) with its distribution-free interval at kSequentialConfidence; everything else is
+// of the rows: p10 and p90 interpolate linearly between order statistics (Hyndman and Fan 1996,
+// type 7). Requires at least one sample.
 LatencySummary summarize(std::vector<double> samples_us);
 
 // Ratio of a to b where rows were measured in interleaved rounds, two rows of each per round: the
-// median over rounds of (a1 + a2) / (b1 + b2), with its distribution-free 95% interval. `a` and `b`
+// median over rounds of (a1 + a2) / (b1 + b2), with the same interval. `a` and `b`
 // have the same even number of samples.
 struct PairedRatio {
   double ratio = 1, low = 1, high = 1;

@@ -21,21 +21,34 @@ CaseRecord measured_case(const std::string& config, std::vector<double> samples,
   return record;
 }
 
-// 1..11: type-7 quantiles sit at 1 + 10 p. The 95% interval of 11 values takes ranks 2 and 10:
-// 1 - 2 (1 + 11)/2048 = .988, while ranks 3 and 9 cover 1 - 2 (1 + 11 + 55)/2048 = .935.
-TEST(Summarize, OfOneToElevenByHand) {
-  std::vector<double> samples(11);
-  std::iota(samples.rbegin(), samples.rend(), 1.0);
+// Eleven rounds with means 1..11, each of a row 0.5 below and one 0.5 above. The 98% interval of 11
+// values takes ranks 2 and 10: 1 - 2 (1 + 11)/2048 = .988, while ranks 3 and 9 cover
+// 1 - 2 (1 + 11 + 55)/2048 = .935. Of the 22 rows, sorted 0.5, 1.5, 1.5, ... 10.5, 10.5, 11.5, the
+// type-7 quantiles sit at 21 p: p10 at 2.1, between 1.5 and 2.5, p90 at 18.9, between 9.5 and 10.5.
+TEST(Summarize, OfElevenRoundsByHand) {
+  std::vector<double> samples;
+  for (int mean = 11; mean >= 1; --mean) samples.insert(samples.end(), {mean - 0.5, mean + 0.5});
   const LatencySummary s = summarize(samples);
   EXPECT_EQ(s.median, 6);
   EXPECT_EQ(s.ci_low, 2);
   EXPECT_EQ(s.ci_high, 10);
-  EXPECT_DOUBLE_EQ(s.p10, 2);
-  EXPECT_DOUBLE_EQ(s.p90, 10);
-  EXPECT_EQ(s.min, 1);
-  EXPECT_EQ(s.max, 11);
+  EXPECT_DOUBLE_EQ(s.p10, 1.6);
+  EXPECT_DOUBLE_EQ(s.p90, 10.4);
+  EXPECT_EQ(s.min, 0.5);
+  EXPECT_EQ(s.max, 11.5);
   EXPECT_EQ(s.mean, 6);
   EXPECT_EQ(s.samples, samples) << "kept raw, in the order measured";
+}
+
+// Rows that only repeat their round's other row are no evidence of their own: eleven values twice
+// know the median as well as eleven values once. As 22 they would seem to know it to ranks 6
+// and 17.
+TEST(Summarize, TwoEqualRowsOfARoundAreOnePieceOfEvidence) {
+  std::vector<double> samples;
+  for (int value = 1; value <= 11; ++value) samples.insert(samples.end(), 2, value);
+  const LatencySummary s = summarize(samples);
+  EXPECT_EQ(s.ci_low, 2);
+  EXPECT_EQ(s.ci_high, 10);
 }
 
 TEST(Summarize, QuantilesBetweenSamplesAreInterpolated) {
@@ -44,8 +57,8 @@ TEST(Summarize, QuantilesBetweenSamplesAreInterpolated) {
   EXPECT_DOUBLE_EQ(s.p90, 0.9);
 }
 
-// Six rounds whose ratios by hand are 2, 2, 2, 2, 2.5 (10/4) and 1 (4/4); median 2, and with six
-// values the 95% interval is [min, max].
+// Six rounds whose ratios by hand are 2, 2, 2, 2, 2.5 (10/4) and 1 (4/4); median 2, and of six
+// values the interval can be no more than [min, max].
 TEST(PairedRatio, IsTheMedianOfTheRoundsOwnRatios) {
   const std::vector<double> a = {2, 2, 4, 4, 6, 6, 8, 8, 5, 5, 2, 2};
   const std::vector<double> b = {1, 1, 2, 2, 3, 3, 4, 4, 2, 2, 2, 2};

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <map>
@@ -53,7 +54,20 @@ int open_locked(const fs::path& file) {
   return fd;
 }
 
-// The header of another run, for the message.
+// The first lines in which two headers differ; empty where one has no more.
+std::pair<std::string, std::string> first_difference(std::string_view a, std::string_view b) {
+  const auto take_line = [](std::string_view& text) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    return std::string(line);
+  };
+  for (;;) {
+    std::pair<std::string, std::string> lines = {take_line(a), take_line(b)};
+    if (lines.first != lines.second || (a.empty() && b.empty())) return lines;
+  }
+}
+
+// The header that another run left.
 std::string shown_header(const std::string& line, const std::string& where) {
   const auto document = JsonDocument::parse(line, where);
   const JsonCursor top(document);
@@ -84,9 +98,10 @@ Contents read_journal(const std::string& text, const fs::path& file, const std::
     contents.whole_bytes = end + 1;
     if (line == 1) {
       if (content + "\n" == expected) continue;
+      const auto [then, now] = first_difference(shown_header(content, where), header);
       throw InputError(
-          where, "the journal is of another run: " + in_quotes(shown_header(content, where)),
-          "this run is " + in_quotes(header) + "; run without --resume or give another --out");
+          where, "the journal is of another run: " + in_quotes(then),
+          "this run is " + in_quotes(now) + "; run without --resume or give another --out");
     }
     CaseRecord record = case_from_json(JsonDocument::parse(content, where).root(), where);
     const auto [place, fresh] = places.emplace(record.id(), contents.done.size());

@@ -29,8 +29,9 @@ LoadedResult read_result(const std::string& text, const std::string& where);
 // std::invalid_argument for a record that contradicts itself (a latency that is no finite number).
 void write_result(const std::filesystem::path& file, const Result& result);
 
-// Append-only: a header line that names suite, seed and format, then a line per finished case,
-// written with one write() and synced. A cut last line is dropped when reading.
+// Append-only: a header that says of which run it is, in lines that a message can name one of, then
+// a line per finished case, written with one write() and synced. A cut last line is dropped when
+// reading.
 class Journal {
  public:
   // Creates or, with `resume`, continues `file`, whose header must match; `done` gets what it

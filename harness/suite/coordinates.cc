@@ -6,6 +6,7 @@
 #include "harness/json/cursor.h"
 #include "harness/json/nearest.h"
 #include "harness/suite/suite.h"
+#include "reference/base/fnv1a.h"
 #include "reference/base/input_error.h"
 
 namespace moegauge {
@@ -76,16 +77,7 @@ ConfigRequest parse_config_request(const std::string& text, const std::string& w
 std::string inline_config(const Config& config) { return nlohmann::json(config.values).dump(); }
 
 std::string config_hash8(const Config& config) {
-  // Fowler, Noll, Vo: FNV-1a, 64 bits.
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : inline_config(config)) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  }
-  std::string digits(8, '0');
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    digits[i] = "0123456789abcdef"[(hash >> (60 - 4 * i)) & 15];
-  }
-  return digits;
+  return fnv1a_hex(inline_config(config)).substr(0, 8);
 }
 
 }  // namespace moegauge

@@ -12,6 +12,7 @@
 #include "harness/json/cursor.h"
 #include "harness/json/nearest.h"
 #include "reference/base/input_error.h"
+#include "reference/inputs.h"
 #include "reference/schemes/scheme.h"
 
 namespace moegauge {
@@ -85,25 +86,11 @@ std::string read_scheme(const JsonCursor& value) {
   return text;
 }
 
-// uniform, balanced, single, zipf:S, dirichlet:A or a trace file.
 std::string read_routing(const JsonCursor& value, const Context& context) {
   const std::string text = value.text();
-  static const std::vector<std::string> plain = {"uniform", "balanced", "single"};
-  if (std::ranges::find(plain, text) != plain.end()) return text;
-  for (const std::string_view law : {"zipf:", "dirichlet:"}) {
-    if (!text.starts_with(law)) continue;
-    char* end = nullptr;
-    const std::string number = text.substr(law.size());
-    const double parameter = std::strtod(number.c_str(), &end);
-    const bool whole = !number.empty() && end == number.c_str() + number.size();
-    if (!whole || !(parameter >= 0 && parameter <= 1e6) ||
-        (law == "dirichlet:" && parameter == 0)) {
-      value.fail(in_quotes(text) + " has no usable parameter",
-                 "write " + std::string(law) +
-                     (law == "zipf:" ? "S with S from 0" : "A with A above 0") + " to 1e6");
-    }
-    return text;
-  }
+  const auto law = routing_law_named(text);
+  if (!law) value.fail(law.error().wrong, "write " + law.error().right);
+  if (*law) return text;
   std::error_code ignored;
   if (fs::exists(context.folder / text, ignored)) return existing_file(value, text, context);
   value.fail("unknown routing " + in_quotes(text),

@@ -147,14 +147,14 @@ TEST_F(SuiteFile, RefusesWrongValuesWithPointerAndRange) {
             "s.json:4: /cases/0/config/BLOCK_SIZE_M: -16 is out of range; write an integer from 0 "
             "to 2147483647");
   EXPECT_EQ(refusal(with(R"("routing": "zipf:")")),
-            "s.json:4: /cases/0/routing: \"zipf:\" has no usable parameter; write zipf:S with S "
-            "from 0 to 1e6");
+            "s.json:4: /cases/0/routing: 'zipf:' has no usable parameter; write zipf:S with S "
+            "from 0 to 1e6, as zipf:1.2");
   EXPECT_EQ(refusal(with(R"("routing": "dirichlet:0")")),
-            "s.json:4: /cases/0/routing: \"dirichlet:0\" has no usable parameter; write "
+            "s.json:4: /cases/0/routing: 'dirichlet:0' has no usable parameter; write "
             "dirichlet:A with A above 0 to 1e6");
   EXPECT_EQ(refusal(with(R"("routing": "zipf:nan")")),
-            "s.json:4: /cases/0/routing: \"zipf:nan\" has no usable parameter; write zipf:S with S "
-            "from 0 to 1e6");
+            "s.json:4: /cases/0/routing: 'zipf:nan' has no usable parameter; write zipf:S with S "
+            "from 0 to 1e6, as zipf:1.2");
   EXPECT_EQ(refusal(with(R"("routing": "ballanced")")),
             "s.json:4: /cases/0/routing: unknown routing \"ballanced\"; write uniform, balanced, "
             "single, zipf:S, "

@@ -13,11 +13,13 @@
 #include <iostream>
 #include <new>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "harness/commands/command.h"
 #include "harness/testing/scripted_backend.h"
+#include "harness/worker/protocol.h"
 
 namespace moegauge {
 namespace {
@@ -64,6 +66,17 @@ std::optional<Fault> write_everywhere() {
   return std::nullopt;
 }
 
+// Dies as an oracle would that crashes: with its phase on the page that the parent reads.
+std::optional<Fault> die_as_the_oracle() {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find("moegauge-in-flight") == std::string::npos) continue;
+    auto* page = reinterpret_cast<InFlightPage*>(std::stoull(line, nullptr, 16));
+    page->phase = static_cast<std::uint32_t>(Phase::truth);
+  }
+  return die(SIGSEGV);
+}
+
 template <typename Act>
 Script at_run(const char* name, int moment, Act act) {
   return {.name = name, .on_run = [moment, act](int run) -> std::optional<Fault> {
@@ -95,6 +108,7 @@ std::vector<Script> scripts() {
       at_run("segfault", kFirstLaunch, [] { return die(SIGSEGV); }),
       at_run("segfault_late", kTimedRow, [] { return die(SIGSEGV); }),
       {.name = "segfault_load", .on_load = [] { return die(SIGSEGV); }},
+      at_run("oracle_segfault", kFirstLaunch, die_as_the_oracle),
       at_run("abort", kFirstLaunch, [] { return die(SIGABRT); }),
       at_run("exit", kFirstLaunch, []() -> std::optional<Fault> { std::_Exit(7); }),
       at_run("hang", kFirstLaunch, []() -> std::optional<Fault> { sleep_forever(); }),

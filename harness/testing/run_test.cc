@@ -153,6 +153,56 @@ TEST_F(Run, AnotherSeedsJournalIsNotResumed) {
   EXPECT_THAT(finished.err, HasSubstr("journal"));
 }
 
+TEST_F(Run, AConfigFileOfAnotherDriverOrCompilerIsStale) {
+  folder_.write("table.json",
+                R"({"1": {"BLOCK_SIZE_M": 16}, "driver": "scripted 0", "compiler": "scripted 2"})");
+  const Finished finished = run_suite(R"("backend": "honest", "config": "file:table.json")");
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  EXPECT_THAT(load_result(out()).result.cases[0].config.stale,
+              ::testing::ElementsAre("driver: file has \"scripted 0\", this run \"scripted 1\""));
+  EXPECT_THAT(finished.err, HasSubstr("table.json: stale, driver: file has \"scripted 0\""));
+}
+
+// Engines keep such files as they come; who reads the table must know that they would answer
+// otherwise: between 1 and 3, 2 is as near to either, and an engine takes the first in the file.
+TEST_F(Run, WarnsOnceOfAConfigFileThatAnEngineWouldReadOtherwise) {
+  folder_.write("table.json", R"({"3": {"BLOCK_SIZE_M": 32}, "1": {"BLOCK_SIZE_M": 16}})");
+  const Finished finished =
+      run_suite(R"("backend": "honest", "tokens": [1, 2], "config": "file:table.json")");
+  EXPECT_EQ(finished.code, 0);
+  const std::string warning =
+      "moegauge: warning: " + (folder_.path() / "table.json").string() + ": at M = 2 ";
+  const std::size_t first = finished.err.find(warning);
+  ASSERT_NE(first, std::string::npos) << finished.err;
+  EXPECT_EQ(finished.err.find(warning, first + 1), std::string::npos) << finished.err;
+}
+
+// A journal holds what the files said when it was begun: each that the suite names, by its content.
+TEST_F(Run, AJournalOfOtherFilesIsNotResumedAndNamesTheOneThatChanged) {
+  folder_.write("trace.txt", "0 1\n");
+  folder_.write("table.json", R"({"1": {"BLOCK_SIZE_M": 16}})");
+  const std::string fields =
+      R"("backend": "honest", "routing": "trace.txt", "config": "file:table.json")";
+  const std::string model = read_file(folder_.path() / "config.json");
+  const auto resume = [&] { return run_suite(fields, {"--resume"}); };
+  ASSERT_EQ(run_suite(fields).code, 0);
+  EXPECT_EQ(resume().code, 0);
+  const auto refused_after = [&](const std::string& name, const std::string& text) {
+    const std::string before = read_file(folder_.path() / name);
+    folder_.write(name, text);
+    const Finished finished = resume();
+    folder_.write(name, before);
+    EXPECT_EQ(finished.code, 2) << name;
+    EXPECT_EQ(std::count(finished.err.begin(), finished.err.end(), '\n'), 1) << finished.err;
+    return finished.err;
+  };
+  EXPECT_THAT(refused_after("trace.txt", "1 0\n"), HasSubstr("trace.txt with content"));
+  EXPECT_THAT(refused_after("table.json", R"({"1": {"BLOCK_SIZE_M": 32}})"),
+              HasSubstr("table.json with content"));
+  EXPECT_THAT(refused_after("config.json", model + " "), HasSubstr("config.json with content"));
+  EXPECT_EQ(resume().code, 0) << "as it was";
+}
+
 // Rivals are compared on rounds that they shared: where one of two is missing from the journal, the
 // other is measured again with it.
 TEST_F(Run, ResumingMeasuresAPointThatIsIncompleteAsAWhole) {

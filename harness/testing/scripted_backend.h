@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -39,6 +40,9 @@ class ScriptedBackend final : public Backend {
     return {script_.present, script_.present ? "scripted" : "no driver"};
   }
   Device device() const override;
+  std::map<std::string, std::string> toolchain() const override {
+    return {{"driver", "scripted 1"}, {"compiler", "scripted 2"}};
+  }
   std::optional<Refusal> refuses(const Problem&) const override { return script_.refusal; }
   Config default_config(const Problem&) const override {
     return {.values = {{"BLOCK_SIZE_M", 16}}};

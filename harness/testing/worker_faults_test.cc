@@ -89,6 +89,16 @@ TEST_F(WorkerFaults, EveryWayToEndIsTold) {
   EXPECT_EQ(outcome.of("honest").status(), Status::ok);
 }
 
+// Where no kernel was at work none is to blame, and the run has no verdict on the case.
+TEST_F(WorkerFaults, ADeathOfTheOracleIsNotTheKernels) {
+  const Outcome outcome = run("oracle_segfault,honest");
+  EXPECT_EQ(outcome.of("oracle_segfault").status(), Status::infrastructure);
+  EXPECT_EQ(outcome.reason("oracle_segfault"),
+            "the harness's own fault: killed by SIGSEGV while computing the truth");
+  EXPECT_EQ(outcome.of("honest").status(), Status::ok);
+  EXPECT_EQ(outcome.finished.code, 4);
+}
+
 // Weights are loaded once per worker: a load that kills its process would cost one process, and for
 // a hang one time limit, per case.
 TEST_F(WorkerFaults, ALoadThatKillsTwoWorkersIsNotTriedAThirdTime) {
@@ -150,6 +160,25 @@ TEST_F(WorkerFaults, RefusalsAreNoFailures) {
 
 TEST_F(WorkerFaults, NothingOkIsNoVerdict) { EXPECT_EQ(run("refuser").finished.code, 4); }
 
+TEST_F(WorkerFaults, NothingOkLeavesAnEarlierResultAlone) {
+  EXPECT_EQ(run("zeros").finished.code, 3);
+  EXPECT_EQ(load_result(out()).result.cases.size(), 1u) << "there is none to spare";
+  run("honest");
+  const std::string earlier = read_file(out());
+  EXPECT_EQ(run("zeros").finished.code, 3);
+  EXPECT_EQ(read_file(out()), earlier);
+  EXPECT_EQ(load_result(out() + ".partial").result.cases[0].status(), Status::inaccurate);
+}
+
+// Neither a pass nor a regression: what the machine lost has no verdict.
+TEST_F(WorkerFaults, ACaseLostToTheMachineIsNoVerdictEvenBesideOkOnes) {
+  ::setenv("MOEGAUGE_TEST_FAILURES", folder_.write("failures", "1").c_str(), 1);
+  const Outcome outcome = run("flaky,honest");
+  EXPECT_EQ(outcome.of("flaky").status(), Status::infrastructure);
+  EXPECT_EQ(outcome.of("honest").status(), Status::ok);
+  EXPECT_EQ(outcome.finished.code, 4);
+}
+
 TEST_F(WorkerFaults, SetUpFaultsAreRetriedAndEveryAttemptIsKept) {
   ::setenv("MOEGAUGE_TEST_FAILURES", folder_.write("failures", "2").c_str(), 1);
   const Outcome outcome = run("flaky", {"--retries", "3"});
@@ -202,7 +231,9 @@ TEST_F(WorkerFaults, AKilledParentLosesAtMostTheCaseInFlight) {
   for (const CaseRecord& record : result.cases) EXPECT_EQ(record.status(), Status::ok);
 }
 
-TEST_F(WorkerFaults, AnInterruptWritesWhatThereIs) {
+TEST_F(WorkerFaults, AnInterruptWritesWhatThereIsBesideAnEarlierResult) {
+  const std::string earlier = "an earlier result";
+  folder_.write("result.json", earlier);
   const auto suite = folder_.suite(R"("tokens": [1, 2, 4, 8, 16, 32])");
   Running running(MOEGAUGE_WITH_FAULTS, {"run", suite, "--out", out(), "--backend", "slow"},
                   folder_.path());
@@ -210,8 +241,11 @@ TEST_F(WorkerFaults, AnInterruptWritesWhatThereIs) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   running.signal(SIGINT);
-  EXPECT_EQ(running.wait().code, 128 + SIGINT);
-  const Result result = load_result(out()).result;
+  const Finished finished = running.wait();
+  EXPECT_EQ(finished.code, 128 + SIGINT);
+  EXPECT_THAT(finished.err, HasSubstr("interrupted, so the result is in " + out() + ".partial"));
+  EXPECT_EQ(read_file(out()), earlier);
+  const Result result = load_result(out() + ".partial").result;
   ASSERT_EQ(result.cases.size(), 6u);
   EXPECT_EQ(result.cases.front().status(), Status::ok);
   EXPECT_EQ(result.cases.back().status(), Status::skipped);

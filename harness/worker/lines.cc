@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <ctime>
 
@@ -20,6 +21,26 @@ bool write_line(int fd, std::string_view line) {
     written += static_cast<std::size_t>(count);
   }
   return true;
+}
+
+Written write_line(int fd, std::string_view line, double seconds) {
+  using Clock = std::chrono::steady_clock;
+  const auto deadline = Clock::now() + std::chrono::duration<double>(seconds);
+  std::string bytes(line);
+  bytes += '\n';
+  for (std::size_t written = 0; written < bytes.size();) {
+    const ssize_t count = ::write(fd, bytes.data() + written, bytes.size() - written);
+    if (count >= 0) {
+      written += static_cast<std::size_t>(count);
+      continue;
+    }
+    if (errno != EAGAIN && errno != EINTR) return Written::reader_gone;
+    const std::chrono::duration<double, std::milli> left = deadline - Clock::now();
+    if (left.count() <= 0) return Written::too_slow;
+    pollfd ready{fd, POLLOUT, 0};
+    ::poll(&ready, 1, static_cast<int>(std::ceil(left.count())));
+  }
+  return Written::whole;
 }
 
 bool LineReader::take(std::string& line) {

@@ -10,6 +10,11 @@ namespace moegauge {
 // Writes the line and its end. False where the reader is gone (SIGPIPE must be ignored or blocked).
 bool write_line(int fd, std::string_view line);
 
+// The same into a descriptor that does not block (O_NONBLOCK), for at most `seconds`: a reader that
+// hangs must not hang its writer. A line that is not whole cannot be taken back.
+enum class Written { whole, reader_gone, too_slow };
+Written write_line(int fd, std::string_view line, double seconds);
+
 class LineReader {
  public:
   explicit LineReader(int fd) : fd_(fd) {}

@@ -19,6 +19,9 @@
 namespace moegauge {
 namespace {
 
+// Requests are read between points, when a worker does nothing else.
+constexpr double kSendSeconds = 30;
+
 [[noreturn]] void fail(const char* what) {
   throw std::system_error(errno, std::generic_category(), what);
 }
@@ -118,6 +121,8 @@ std::unique_ptr<WorkerProcess> WorkerProcess::start(const sigset_t* signals_of_t
   const pid_t pid = ::fork();
   if (pid < 0) fail("fork");
   if (pid == 0) become_worker(parent, kept, signals_of_the_child, arguments.data());
+  ::setpgid(pid, pid);  // as the child does: whoever is first, the group is there to be killed
+  ::fcntl(requests.write_end.get(), F_SETFL, O_NONBLOCK);  // see send()
   return std::unique_ptr<WorkerProcess>(
       new WorkerProcess(pid, requests.write_end.release(), replies.read_end.release(), page));
 }
@@ -132,10 +137,21 @@ WorkerProcess::WorkerProcess(pid_t pid, int requests, int replies, InFlightPage*
 
 WorkerProcess::~WorkerProcess() {
   if (!status_) terminate(0);
-  ::kill(-pid_, SIGKILL);  // what a kernel may have started and left behind
   if (requests_ >= 0) ::close(requests_);
   ::close(reply_fd_);
   ::munmap(page_, sizeof(InFlightPage));
+}
+
+bool WorkerProcess::send(const std::string& line) {
+  switch (write_line(requests_, line, kSendSeconds)) {
+    case Written::whole:
+      return true;
+    case Written::reader_gone:
+      return false;
+    case Written::too_slow:
+      break;
+  }
+  throw std::system_error(ETIMEDOUT, std::generic_category(), "the worker takes no requests");
 }
 
 WorkerProcess::InFlight WorkerProcess::in_flight() const {
@@ -144,12 +160,19 @@ WorkerProcess::InFlight WorkerProcess::in_flight() const {
   return {index, static_cast<Phase>(page_->phase.load(std::memory_order_relaxed))};
 }
 
+// Once it is reaped its number is free for another process, and another group: all killing comes
+// before.
 bool WorkerProcess::reaped_within(double seconds) {
   using Clock = std::chrono::steady_clock;
   const auto deadline = Clock::now() + std::chrono::duration<double>(seconds);
   for (;;) {
-    int status = 0;
-    if (::waitpid(pid_, &status, WNOHANG) == pid_) {
+    siginfo_t dead = {};
+    if (::waitid(P_PID, static_cast<id_t>(pid_), &dead, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        dead.si_pid == pid_) {
+      ::kill(-pid_, SIGKILL);  // what a kernel may have started and left behind
+      int status = 0;
+      while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+      }
       status_ = status;
       return true;
     }

@@ -33,7 +33,9 @@ class WorkerProcess {
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
-  bool send(const std::string& line) { return write_line(requests_, line); }
+  // False where the worker is gone, which shows when it is read from. Throws std::system_error
+  // where it does not take the line in time.
+  bool send(const std::string& line);
   LineReader::Event read(std::string& line, double seconds, const sigset_t* mask) {
     return replies_.read(line, seconds, mask);
   }

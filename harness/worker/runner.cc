@@ -186,8 +186,9 @@ class Runner {
     const Phase phase = worker_->in_flight().phase;
     const Ending ending = worker_->ending();
     worker_.reset();
-    died(current, ending.out_of_memory ? Status::out_of_memory : Status::crashed,
-         describe(ending) + " while " + std::string(to_string(phase)), phase);
+    const std::string reason = describe(ending) + " while " + std::string(to_string(phase));
+    const Status status = ending.out_of_memory ? Status::out_of_memory : Status::crashed;
+    died(current, status, reason, phase);
   }
 
   void timed_out(std::size_t current) {
@@ -201,14 +202,19 @@ class Runner {
          phase);
   }
 
-  void died(std::size_t index, Status status, const std::string& reason, Phase phase) {
+  void died(std::size_t index, Status status, std::string reason, Phase phase) {
+    if (phase == Phase::truth) {
+      // No kernel was at work.
+      status = Status::infrastructure;
+      reason = "the harness's own fault: " + reason;
+    }
     if (phase == Phase::load) {
       LoadDeath& death = load_deaths_[cases_[index].backend];
       ++death.count;
       death.status = status;
       death.reason = reason;
     }
-    fail(index, status, reason, phase);
+    fail(index, status, std::move(reason), phase);
   }
 
   void retire_worker() {

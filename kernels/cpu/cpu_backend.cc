@@ -1,6 +1,7 @@
 #include "kernels/cpu/cpu_backend.h"
 
 #include <algorithm>
+#include <map>
 #include <new>
 #include <string>
 
@@ -86,6 +87,10 @@ class CpuBackend final : public Backend {
             .units = machine().processors,
             // Virtual machines hide the model; the instruction set is what decides tile sizes.
             .tuned_class = level_ ? "CPU_" + std::string(to_string(*level_)) : ""};
+  }
+
+  std::map<std::string, std::string> toolchain() const override {
+    return {{"compiler", __VERSION__}};
   }
 
   std::optional<Refusal> refuses(const Problem& problem) const override {

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "reference/base/edit_distance.h"
+
 namespace moegauge::cpu {
 namespace {
 
@@ -29,19 +31,6 @@ std::array<Key, 5> keys(const Machine& machine) {
 
 // Keys of GPU tuned files that say how a GPU kernel is launched.
 constexpr std::array<std::string_view, 3> kGpuKeys = {"GROUP_SIZE_M", "num_warps", "num_stages"};
-
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, substituted}));
-    }
-  }
-  return row.back();
-}
 
 Refusal unknown_key(const std::string& name, const Machine& machine) {
   if (std::ranges::find(kGpuKeys, std::string_view(name)) != kGpuKeys.end()) {

@@ -11,21 +11,11 @@
 #include "kernels/cpu/code_hash.h"
 #include "kernels/cpu/cpu_config.h"
 #include "kernels/cpu/layer_kernel.h"
+#include "reference/base/fnv1a.h"
 #include "reference/base/process_limits.h"
 
 namespace moegauge::cpu {
 namespace {
-
-// FNV-1a (Fowler, Noll, Vo), 64 bits.
-std::string hash16(std::string_view text) {
-  std::uint64_t h = 0xcbf29ce484222325u;
-  for (const char c : text) {
-    h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  }
-  std::string hex(16, '0');
-  for (std::size_t i = 0; i < 16; ++i) hex[15 - i] = "0123456789abcdef"[(h >> (4 * i)) & 15u];
-  return hex;
-}
 
 KernelIdentity make_identity(const Problem& problem, const Served& served, IsaLevel level,
                              const CpuConfig& config) {
@@ -34,7 +24,7 @@ KernelIdentity make_identity(const Problem& problem, const Served& served, IsaLe
   for (const auto& [key, value] : to_config(config).values) {
     text += " " + key + "=" + std::to_string(value);
   }
-  return {problem.scheme->name(), served.recipe.numerics, hash16(text)};
+  return {problem.scheme->name(), served.recipe.numerics, fnv1a_hex(text)};
 }
 
 std::string out_of_memory(std::string_view what) {

@@ -1,5 +1,7 @@
 // The CUDA backend: our own kernels, compiled at run time for the exact shape, scheme and config.
 #include <algorithm>
+#include <map>
+#include <string>
 
 #include "kernels/backend.h"
 #include "kernels/cuda/ceilings.h"
@@ -32,6 +34,17 @@ Expected<const Gpu*, Missing> find_gpu() {
 const Expected<const Gpu*, Missing>& gpu() {
   static const Expected<const Gpu*, Missing> found = find_gpu();
   return found;
+}
+
+std::map<std::string, std::string> compiler_and_driver() {
+  std::map<std::string, std::string> versions;
+  if (const auto compiler = compiler_version()) versions["compiler"] = *compiler;
+  int version = 0;  // 12080 is CUDA 12.8
+  if (driver() && driver()->driver_get_version(&version) == CUDA_SUCCESS) {
+    versions["driver"] =
+        "cuda " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+  }
+  return versions;
 }
 
 std::string served_schemes(const Layer& layer) {
@@ -126,6 +139,8 @@ class CudaBackend final : public Backend {
             .last_level_cache_bytes = (*gpu())->l2_bytes(),
             .units = (*gpu())->multiprocessors()};
   }
+
+  std::map<std::string, std::string> toolchain() const override { return compiler_and_driver(); }
 
   // First what the kernels cannot serve anywhere, then what this machine lacks: the answer to
   // "would it serve" does not depend on where it is asked.

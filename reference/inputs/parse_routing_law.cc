@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -23,17 +22,18 @@ bool parse_number(std::string_view text, Number& value) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-RoutingLaw parse_parameter(Kind kind, std::string_view text, std::string_view parameter) {
+constexpr double kLargestParameter = 1e6;
+
+Expected<std::optional<RoutingLaw>, BadRouting> parse_parameter(Kind kind, std::string_view text,
+                                                                std::string_view parameter) {
   RoutingLaw law{.kind = kind};
   const bool zipf = kind == Kind::zipf;
-  const bool fits = parse_number(parameter, law.parameter) && std::isfinite(law.parameter) &&
+  const bool fits = parse_number(parameter, law.parameter) && law.parameter <= kLargestParameter &&
                     (zipf ? law.parameter >= 0 : law.parameter > 0);
-  if (!fits) {
-    throw InputError(
-        "routing", "'" + std::string(text) + "' has no usable parameter",
-        zipf ? "zipf:S with S >= 0, as zipf:1.2" : "dirichlet:A with A > 0, as dirichlet:0.5");
-  }
-  return law;
+  if (fits) return std::optional(law);
+  return Unexpected{BadRouting{
+      "'" + std::string(text) + "' has no usable parameter",
+      zipf ? "zipf:S with S from 0 to 1e6, as zipf:1.2" : "dirichlet:A with A above 0 to 1e6"}};
 }
 
 // A binary file must not end the message, nor act on the terminal.
@@ -102,11 +102,11 @@ RoutingLaw read_trace(const std::string& path, const Layer& layer) {
 
 }  // namespace
 
-RoutingLaw parse_routing_law(std::string_view text, const Layer& layer) {
+Expected<std::optional<RoutingLaw>, BadRouting> routing_law_named(std::string_view text) {
   constexpr std::array<std::pair<std::string_view, Kind>, 3> plain = {
       {{"uniform", Kind::uniform}, {"balanced", Kind::balanced}, {"single", Kind::single}}};
   for (const auto& [name, kind] : plain) {
-    if (text == name) return {.kind = kind};
+    if (text == name) return std::optional(RoutingLaw{.kind = kind});
   }
   constexpr std::array<std::pair<std::string_view, Kind>, 2> with_parameter = {
       {{"zipf", Kind::zipf}, {"dirichlet", Kind::dirichlet}}};
@@ -116,7 +116,13 @@ RoutingLaw parse_routing_law(std::string_view text, const Layer& layer) {
       return parse_parameter(kind, text, text.substr(name.size() + 1));
     }
   }
-  return read_trace(std::string(text), layer);
+  return std::optional<RoutingLaw>();
+}
+
+RoutingLaw parse_routing_law(std::string_view text, const Layer& layer) {
+  auto law = routing_law_named(text);
+  if (!law) throw InputError("routing", law.error().wrong, law.error().right);
+  return *law ? **law : read_trace(std::string(text), layer);
 }
 
 }  // namespace moegauge

@@ -109,8 +109,18 @@ struct ActivationShape {
 
 // The error limits that ship with a scheme (docs/method.md says how each was obtained).
 struct ErrorLimits {
-  double relative_l2 = 0;
+  double relative_l2 = 0;  // of error.implementation, like the next
   double worst_token = 0;
+  // What a kernel adds must drown in what the format costs, where that is more than
+  // `total_applies_above`: error.total.relative_l2 <= total_factor *
+  // error.quantization.relative_l2.
+  double total_factor = 1.03;
+  double total_applies_above = 0.01;
+
+  std::optional<double> total(double quantization) const {
+    if (!(quantization > total_applies_above)) return std::nullopt;
+    return total_factor * quantization;
+  }
 };
 
 class Scheme {

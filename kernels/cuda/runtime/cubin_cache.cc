@@ -8,6 +8,8 @@
 #include <optional>
 #include <sstream>
 
+#include "reference/base/fnv1a.h"
+
 namespace moegauge::cuda {
 namespace {
 
@@ -57,7 +59,7 @@ std::string entry_text(const std::string& key, const Cubin& cubin) {
   for (const std::string& name : cubin.names) put(text, name);
   put(text, cubin.log);
   put(text, cubin.image);
-  put(text, hash16(cubin.image));
+  put(text, fnv1a_hex(cubin.image));
   return text;
 }
 
@@ -82,7 +84,7 @@ std::shared_ptr<const Cubin> read_entry(const std::filesystem::path& file, const
     names.push_back(std::move(*name));
   }
   auto log = take(rest), image = take(rest), sum = take(rest);
-  if (!log || !image || !sum || *sum != hash16(*image)) return nullptr;
+  if (!log || !image || !sum || *sum != fnv1a_hex(*image)) return nullptr;
   return std::make_shared<const Cubin>(
       Cubin{.image = std::move(*image), .names = std::move(names), .log = std::move(*log)});
 }
@@ -108,20 +110,11 @@ void write_entry(const std::filesystem::path& file, const std::string& text) {
 
 }  // namespace
 
-std::string hash16(const std::string& text) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  static constexpr char digits[] = "0123456789abcdef";
-  std::string out(16, '0');
-  for (std::size_t i = 0; i < 16; ++i) out[i] = digits[(hash >> (60 - 4 * i)) & 15];
-  return out;
-}
-
 Expected<CubinCache::Entry, CompileFailure> CubinCache::get(const CompileRequest& request) {
   const auto version = compiler_version();
   if (!version) return Unexpected{CompileFailure{version.error().sentence, ""}};
   const std::string key = key_of(request, *version);
-  const std::string hash = hash16(key);
+  const std::string hash = fnv1a_hex(key);
   {
     const std::lock_guard lock(mutex_);
     if (const auto found = resident_.find(key); found != resident_.end())

@@ -38,7 +38,4 @@ class CubinCache {
   std::map<std::string, std::shared_ptr<const Cubin>> resident_;  // by whole key
 };
 
-// 64-bit FNV-1a in 16 hex digits.
-std::string hash16(const std::string& text);
-
 }  // namespace moegauge::cuda

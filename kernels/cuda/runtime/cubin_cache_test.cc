@@ -111,11 +111,5 @@ TEST_F(CubinCacheTest, AFolderThatCannotBeMadeCostsOnlyTheCache) {
   EXPECT_TRUE(cache.get(request("2.f")).has_value());
 }
 
-TEST(Hash16, IsFnv1a) {
-  // Test vectors of the FNV authors: offset basis for "", and "a".
-  EXPECT_EQ(hash16(""), "cbf29ce484222325");
-  EXPECT_EQ(hash16("a"), "af63dc4c8601ec8c");
-}
-
 }  // namespace
 }  // namespace moegauge::cuda

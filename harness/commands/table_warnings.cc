@@ -1,0 +1,45 @@
+#include "harness/commands/table_warnings.h"
+
+#include <set>
+
+#include "harness/config_table.h"
+#include "reference/base/input_error.h"
+
+namespace moegauge {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Records name a table by its path under the root where it lies there.
+std::vector<std::string> warnings_of(const std::string& file, const fs::path& root) {
+  std::error_code ignored;
+  const fs::path under_root = root / file;
+  try {
+    return load_config_table(fs::exists(under_root, ignored) ? under_root : fs::path(file))
+        .warnings;
+  } catch (const InputError&) {
+    return {};  // gone since the case was measured
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> table_warnings(const Result& result, const fs::path& root) {
+  std::vector<std::string> warnings;
+  std::set<std::string> said;
+  const auto add = [&](const std::string& file, const std::string& what) {
+    const std::string text = file + ": " + what;
+    if (said.insert(text).second) warnings.push_back(text);
+  };
+  std::set<std::string> read;
+  for (const CaseRecord& record : result.cases) {
+    const std::string& file = record.config.file;
+    if (file.empty()) continue;
+    for (const std::string& stale : record.config.stale) add(file, "stale, " + stale);
+    if (!read.insert(file).second) continue;
+    for (const std::string& warning : warnings_of(file, root)) add(file, warning);
+  }
+  return warnings;
+}
+
+}  // namespace moegauge

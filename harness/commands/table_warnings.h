@@ -1,0 +1,16 @@
+// What a reader of a result must know of the config tables that it rests on.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "harness/result/record.h"
+
+namespace moegauge {
+
+// Each table that a case used, named once for each thing: where an engine would read it otherwise
+// (ties that depend on the file's order), and what of its metadata is stale.
+std::vector<std::string> table_warnings(const Result& result, const std::filesystem::path& root);
+
+}  // namespace moegauge

@@ -1,0 +1,141 @@
+// What a right kernel adds to the error, over many seeds: the numbers behind the limits that ship
+// (docs/method.md). Prints JSON.
+//
+//   error_seeds [BACKEND [SEEDS]]     cpu, 20
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/measure/check.h"
+#include "harness/measure/prepare.h"
+#include "kernels/backend.h"
+#include "reference/base/thread_pool.h"
+
+namespace moegauge {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Two GEMMs of some depth, ragged against blocks of 128 in N, and enough tokens for every expert.
+constexpr std::int64_t kTokens = 64;
+
+Layer layer_for(const Scheme& scheme) {
+  Layer layer = {.experts = 8, .top_k = 2, .hidden_size = 1024, .intermediate_size = 448};
+  layer.dtype = scheme.traits().only.value_or(layer.dtype);
+  return layer;
+}
+
+// Ends the program where something fails: there is no result then.
+template <typename T>
+T must(Expected<T, Fault> value) {
+  if (value) return std::move(value).value();
+  std::cerr << "error_seeds: " << value.error().sentence << '\n';
+  std::exit(1);
+}
+void must(const std::optional<Fault>& fault) {
+  if (!fault) return;
+  std::cerr << "error_seeds: " << fault->sentence << '\n';
+  std::exit(1);
+}
+
+struct Run {
+  Numerics numerics;
+  ErrorReport error;
+};
+
+Run run_once(const Backend& backend, const Problem& problem, Distribution distribution,
+             std::uint64_t seed) {
+  const auto experts = generated_experts(problem.layer, problem.scheme, distribution, seed);
+  const RoutingLaw law = parse_routing_law("uniform", problem.layer);
+  const CheckInputs inputs = make_check_inputs(problem.layer, distribution, law, problem.tokens,
+                                               seed, problem.scheme.get());
+  const auto loaded = must(backend.load(problem, *experts, 1));
+  const auto plan = must(loaded->plan(problem.tokens, backend.default_config(problem), 1));
+  must(plan->set_inputs(0, inputs.repeated.inputs.view()));
+  must(plan->poison());
+  must(plan->run({}));
+  std::vector<std::uint16_t> y(
+      static_cast<std::size_t>(problem.tokens * problem.layer.hidden_size));
+  must(plan->fetch(0, y));
+  const Numerics& numerics = plan->identity().numerics;
+  const Truth truth = compute_truth(problem.layer, *problem.scheme, numerics, *experts,
+                                    inputs.pool.view(), ThreadPool::usable_processors());
+  return {numerics, measure_errors(problem.layer, y, truth, inputs.repeated.index)};
+}
+
+// The worst of all seeds, by distribution.
+Json worst_errors(const Backend& backend, const Problem& problem, std::uint64_t seeds) {
+  Json result;
+  ErrorLimits limits;
+  for (const Distribution distribution : {Distribution::gaussian, Distribution::heavy_tail,
+                                          Distribution::uniform, Distribution::degenerate}) {
+    ErrorMetrics worst;
+    double factor = 0;  // total over quantization, where that counts
+    for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+      const Run run = run_once(backend, problem, distribution, seed);
+      const bool reduced = run.numerics.accumulate == Accumulate::reduced;
+      limits = problem.scheme->error_limits(problem.layer.dtype, reduced);
+      const ErrorMetrics& error = run.error.implementation;
+      worst.relative_l2 = std::max(worst.relative_l2, error.relative_l2);
+      worst.worst_token = std::max(worst.worst_token, error.worst_token);
+      worst.non_finite += error.non_finite;
+      if (const double cost = run.error.quantization.relative_l2; limits.total(cost)) {
+        factor = std::max(factor, run.error.total.relative_l2 / cost);
+      }
+    }
+    result[std::string(to_string(distribution))] = {{"relative_l2", worst.relative_l2},
+                                                    {"worst_token", worst.worst_token},
+                                                    {"non_finite", worst.non_finite},
+                                                    {"total_factor", factor}};
+  }
+  result["limits"] = {{"relative_l2", limits.relative_l2},
+                      {"worst_token", limits.worst_token},
+                      {"total_factor", limits.total_factor}};
+  return result;
+}
+
+int measure(const std::string& backend_name, std::uint64_t seeds) {
+  const auto backends = all_backends();
+  const auto backend = std::ranges::find(backends, backend_name, &Backend::name);
+  if (backend == backends.end() || !(*backend)->availability().present) {
+    std::cerr << "error_seeds: no backend " << backend_name << " here\n";
+    return 1;
+  }
+  Json schemes;
+  for (const std::string_view name : scheme_names()) {
+    const std::shared_ptr<const Scheme> scheme = make_scheme(name);
+    const Problem problem{layer_for(*scheme), scheme, kTokens};
+    if ((*backend)->refuses(problem)) continue;
+    schemes[std::string(name)] = worst_errors(**backend, problem, seeds);
+    std::cerr << name << '\n';
+  }
+  const Layer layer = layer_for(*make_scheme(scheme_names().front()));
+  std::cout << Json{{"backend", backend_name},
+                    {"device", device_key((*backend)->device())},
+                    {"seeds", seeds},
+                    {"tokens", kTokens},
+                    {"experts", layer.experts},
+                    {"top_k", layer.top_k},
+                    {"hidden_size", layer.hidden_size},
+                    {"intermediate_size", layer.intermediate_size},
+                    {"worst_of_implementation_error", schemes}}
+                   .dump(1)
+            << '\n';
+  return 0;
+}
+
+}  // namespace
+}  // namespace moegauge
+
+int main(int argc, char** argv) {
+  const std::string backend = argc > 1 ? argv[1] : "cpu";
+  const std::uint64_t seeds = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 20;
+  return moegauge::measure(backend, seeds);
+}
