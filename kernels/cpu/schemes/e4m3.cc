@@ -31,7 +31,7 @@ std::optional<Recipe> recipe(const SchemeTraits& traits, const Layer&) {
 
 }  // namespace
 
-const CpuScheme& fp8_scheme() {
+const CpuScheme& e4m3_scheme() {
   static constexpr CpuScheme scheme = {.recipe = &recipe, .weight_scale = &unit_scale};
   return scheme;
 }
