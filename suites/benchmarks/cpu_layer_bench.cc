@@ -42,37 +42,58 @@ using Clock = std::chrono::steady_clock;
 // Canonical bytes that are cheap to make: finite values of modest size, never zeros.
 class CheapExperts final : public ExpertSource {
  public:
+  explicit CheapExperts(const OperandTraits& weight) : weight_(weight) {}
+
   void quantized(std::int64_t expert, const Matrix& out) const override {
     std::uint64_t state = static_cast<std::uint64_t>(expert) * 2 + (out.shape.role == Role::w2);
     const auto fill = [&](std::span<std::byte> bytes, std::uint64_t keep, std::uint64_t set) {
-      std::size_t i = 0;
-      for (; i + 8 <= bytes.size(); i += 8) {
+      for (std::size_t i = 0; i < bytes.size(); i += 8) {
         state = state * 6364136223846793005u + 1442695040888963407u;  // Knuth's MMIX
         const std::uint64_t word = ((state ^ (state >> 33)) & keep) | set;
-        std::memcpy(bytes.data() + i, &word, 8);
+        std::memcpy(bytes.data() + i, &word, std::min<std::size_t>(8, bytes.size() - i));
       }
-      for (; i < bytes.size(); ++i) bytes[i] = std::byte{0x30};
     };
-    const auto elements = static_cast<std::size_t>(out.shape.rows * out.shape.cols);
-    if (out.values.size() == 2 * elements) {
-      fill(out.values, 0x80FF'80FF'80FF'80FFu, 0x3C00'3C00'3C00'3C00u);  // bf16 of about 2^-7
-    } else {
-      fill(out.values, 0xBFBF'BFBF'BFBF'BFBFu, 0);  // E4M3 below 2
+    switch (weight_.element) {
+      case Element::activation_dtype:
+        fill(out.values, 0x80FF'80FF'80FF'80FFu, 0x3C00'3C00'3C00'3C00u);  // bf16 of about 2^-7
+        break;
+      case Element::e4m3fn:
+      case Element::e4m3fnuz:
+        fill(out.values, 0xBFBF'BFBF'BFBF'BFBFu, 0x1010'1010'1010'1010u);  // below 2
+        break;
+      default:
+        fill(out.values, ~std::uint64_t{0}, 0);
     }
-    for (std::size_t i = 0; i + 4 <= out.scales.size(); i += 4) {
-      const float scale = 0x1p-6f;
-      std::memcpy(out.scales.data() + i, &scale, 4);
+    fill(out.zero_points, ~std::uint64_t{0}, 0);
+    // All 2^-6.
+    if (weight_.scale == ScaleKind::fp32) fill(out.scales, 0, 0x3C80'0000'3C80'0000u);
+    if (weight_.scale == ScaleKind::activation_dtype) fill(out.scales, 0, 0x3C80'3C80'3C80'3C80u);
+    if (weight_.scale == ScaleKind::e8m0) fill(out.scales, 0, 0x7979'7979'7979'7979u);
+    // Neighbouring columns are of different groups.
+    const auto columns = static_cast<std::int64_t>(out.group_index.size() / sizeof(std::int32_t));
+    const std::int64_t groups = weight_.unit.cols > 0 ? columns / weight_.unit.cols : 1;
+    for (std::int64_t c = 0; c < columns; ++c) {
+      const auto group = static_cast<std::int32_t>(c % std::max<std::int64_t>(groups, 1));
+      std::memcpy(out.group_index.data() + c * 4, &group, sizeof group);
     }
   }
   void original(std::int64_t, const MatrixShape&, std::int64_t, std::int64_t,
                 std::span<float>) const override {}
+  float activation_scale(Role) const override { return 0x1p-6f; }
   std::vector<float> bias(std::int64_t, Role) const override { return {}; }
+
+ private:
+  const OperandTraits weight_;
 };
 
 struct Shape {
   const char* name;
   std::int64_t intermediate_size;
 };
+constexpr const char* kSchemes[] = {
+    "bf16",  "fp8_block",    "fp8_block_fnuz", "fp8_ptpc", "fp8_tensor",       "mxfp8",
+    "w4a16", "w4a16_g32_zp", "w4a16_actorder", "w8a16",    "w8a16_channel_zp", "w8a8_int8",
+    "mxfp4"};
 constexpr Shape kShapes[] = {{"qwen3-30b-a3b", 768}, {"qwen3-30b-a3b-tp4", 192}};
 
 // Weights of one layer and scheme, in enough copies for the smallest batch to be cold.
@@ -86,8 +107,8 @@ class Resident {
         scheme_(make_scheme(scheme)),
         served_(*cpu::find_recipe(*scheme_, layer_)),
         pool_(cpu::machine().processors),
-        weights_(layer_, *scheme_, served_, kernels_, CheapExperts(), sets_for_one_token(), pool_) {
-  }
+        weights_(layer_, *scheme_, served_, kernels_, CheapExperts(scheme_->traits().weight),
+                 sets_for_one_token(), pool_) {}
 
   const Layer& layer() const { return layer_; }
   const cpu::Recipe& recipe() const { return served_.recipe; }
@@ -260,7 +281,7 @@ int main(int argc, char** argv) {
   };
   constexpr Batch kBatches[] = {{1, 25}, {4, 15}, {16, 9}, {64, 5}, {256, 9}, {512, 7}, {2048, 3}};
   for (const moegauge::Shape& shape : moegauge::kShapes) {
-    for (const std::string scheme : {"bf16", "fp8_block"}) {
+    for (const std::string scheme : moegauge::kSchemes) {
       for (const Batch& batch : kBatches) {
         benchmark::RegisterBenchmark(
             (std::string(shape.name) + "/" + scheme + "/" + std::to_string(batch.tokens)).c_str(),
