@@ -7,6 +7,7 @@
 #include <string>
 
 #include "reference/base/input_error.h"
+#include "reference/base/thread_pool.h"
 
 namespace moegauge {
 namespace {
@@ -122,13 +123,17 @@ Point LayerSession::draw_point(const CaseCoordinates& c, bool graphs) const {
   const RoutingLaw law = parse_routing_law(c.routing, problem_.layer);
   point.check = make_check_inputs(problem_.layer, distribution_, law, c.tokens, settings_.seed,
                                   problem_.scheme.get());
-  const auto slots = static_cast<std::uint64_t>(
+  const auto slots = static_cast<std::size_t>(
       slots_for(c.tokens, point.cache, graphs ? point.launch : Launch::eager));
-  for (std::uint64_t slot = 0; slot < slots; ++slot) {
-    point.timed.push_back(generate_inputs(problem_.layer, distribution_, law, c.tokens,
-                                          settings_.seed, kFirstTimedStream + slot,
-                                          problem_.scheme.get()));
-  }
+  // Drawing many tokens takes longer than timing them.
+  point.timed.resize(slots);
+  ThreadPool pool(static_cast<int>(
+      std::min<std::size_t>(slots, static_cast<std::size_t>(ThreadPool::usable_processors()))));
+  pool.parallel_for(static_cast<std::int64_t>(slots), [&](std::int64_t slot) {
+    point.timed[static_cast<std::size_t>(slot)] = generate_inputs(
+        problem_.layer, distribution_, law, c.tokens, settings_.seed,
+        kFirstTimedStream + static_cast<std::uint64_t>(slot), problem_.scheme.get());
+  });
   return point;
 }
 
