@@ -13,7 +13,8 @@ import peer_table
 def case(tokens, source, us, routing="uniform", status="ok"):
     error = {"relative_l2": 0.004, "worst_token": 0.012}
     return {"model": "mixtral-8x7b", "scheme": "bf16", "tp": 2, "ep": 1, "tokens": tokens, "routing": routing,
-            "config": {"source": source}, "status": status, "latency_us": {"median": us}, "error": {"implementation": error}}
+            "config": {"source": source}, "status": status, "latency_us": {"median": us}, "roofline": {"fraction": 0.75},
+            "error": {"implementation": error}}
 
 
 class PeerTable(unittest.TestCase):
@@ -28,7 +29,7 @@ class PeerTable(unittest.TestCase):
 
     def test_ours_is_the_better_of_default_and_tuned(self):
         text = self.report([case(1, "default", 80.0), case(1, "tuned", 50.0), case(1, "default", 60.0, "zipf:1.0")])
-        self.assertIn("| 1 | 80.0 | 50.0 | 100.0 | 2.00 | 40.0 | 1.25 |  | 60.0 | 4.0e-03 | 1.2e-02 |", text)
+        self.assertIn("| 1 | 80.0 | 50.0 | 100.0 | 2.00 | 40.0 | 1.25 | 75% |  | 60.0 | 4.0e-03 | 1.2e-02 |", text)
 
     def test_the_mean_is_geometric_and_over_what_was_measured(self):
         text = self.report([case(1, "default", 50.0), case(2, "default", 25.0), case(1, "tuned", 0, status="skipped")])
