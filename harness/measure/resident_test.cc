@@ -32,12 +32,15 @@ TEST(AvailableMemory, IsKnownOnThisMachine) {
 }
 
 TEST(SlotsFor, AverageOverDrawnRoutingsWhereTheyDiffer) {
-  EXPECT_EQ(slots_for(1, Cache::cold_weights), 8);
-  EXPECT_EQ(slots_for(4, Cache::cold_weights), 8);
-  EXPECT_EQ(slots_for(8, Cache::cold_weights), 4);
-  EXPECT_EQ(slots_for(16, Cache::cold_weights), 2);
-  EXPECT_EQ(slots_for(64, Cache::cold_weights), 1);
-  EXPECT_EQ(slots_for(1, Cache::hot), 1);
+  EXPECT_EQ(slots_for(1, Cache::cold_weights, Launch::eager), 8);
+  EXPECT_EQ(slots_for(4, Cache::cold_weights, Launch::eager), 8);
+  EXPECT_EQ(slots_for(8, Cache::cold_weights, Launch::eager), 4);
+  EXPECT_EQ(slots_for(16, Cache::cold_weights, Launch::eager), 2);
+  EXPECT_EQ(slots_for(64, Cache::cold_weights, Launch::eager), 1);
+  EXPECT_EQ(slots_for(1, Cache::hot, Launch::eager), 1);
+  EXPECT_EQ(slots_for(1024, Cache::cold_weights, Launch::graph), 8);
+  EXPECT_EQ(slots_for(2048, Cache::cold_weights, Launch::graph), 4);
+  EXPECT_EQ(slots_for(1, Cache::hot, Launch::graph), 1);
 }
 
 // Every row starts on set 0. A set must not be read again before all others: a row of 26 calls over

@@ -38,8 +38,9 @@ Unmeasured inaccurate(std::string reason, CheckResult check) {
 
 }  // namespace
 
-int slots_for(std::int64_t tokens, Cache cache) {
+int slots_for(std::int64_t tokens, Cache cache, Launch launch) {
   if (cache == Cache::hot) return 1;
+  if (launch == Launch::graph) return tokens < 2048 ? 8 : 4;
   for (const int slots : {8, 4, 2}) {
     if (tokens * slots <= 32) return slots;
   }

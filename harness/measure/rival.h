@@ -26,8 +26,10 @@ struct Point {
 };
 
 // Input slots over which the calls of a row rotate, so that a median does not rest on one drawn
-// routing. Up to 4 tokens 8; from 32 on nearly every expert is touched whatever is drawn: 1.
-int slots_for(std::int64_t tokens, Cache cache);
+// routing. `launch`: what every member serves. A graph holds 8 calls anyway (4 from 2048 tokens on,
+// as published peers do), each with its own inputs. Eager calls are slow ones: up to 4 tokens 8,
+// from 32 tokens on 1.
+int slots_for(std::int64_t tokens, Cache cache, Launch launch);
 
 // Calls of one row: at least `wanted`, whole turns of the slots, and no weight set read again
 // before all others: either at most `weight_sets` calls, or whole turns of these too.

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "reference/base/input_error.h"
+#include "reference/base/thread_pool.h"
 
 namespace moegauge {
 namespace {
@@ -87,7 +88,9 @@ LayerSession::PointResult LayerSession::measure(std::span<const std::size_t> mem
 
 void LayerSession::measure_into(PointResult& result, std::span<const std::size_t> members) {
   enter(members.front(), Phase::truth);
-  const Point point = draw_point(cases_[members.front()]);
+  const bool graphs = std::ranges::all_of(
+      members, [this](std::size_t index) { return serves_graphs(cases_[index]); });
+  const Point point = draw_point(cases_[members.front()], graphs);
   std::vector<Rival> rivals;
   for (const std::size_t index : members) {
     auto admitted = admit(index, point, result.tainted);
@@ -101,7 +104,17 @@ void LayerSession::measure_into(PointResult& result, std::span<const std::size_t
   if (!rivals.empty()) time_rivals(rivals, point, result);
 }
 
-Point LayerSession::draw_point(const CaseCoordinates& c) const {
+// Of the backend that the case will run on.
+bool LayerSession::serves_graphs(const CaseCoordinates& c) const {
+  Problem problem = problem_;
+  problem.tokens = c.tokens;
+  const auto backend = std::ranges::find_if(backends_, [&](const Backend* candidate) {
+    return c.backend == "auto" ? !candidate->refuses(problem) : candidate->name() == c.backend;
+  });
+  return backend != backends_.end() && (*backend)->serves_graphs();
+}
+
+Point LayerSession::draw_point(const CaseCoordinates& c, bool graphs) const {
   Point point{.tokens = c.tokens,
               .cache = parse_cache(c.cache),
               .launch = c.launch == "graph" ? Launch::graph : Launch::eager,
@@ -110,12 +123,17 @@ Point LayerSession::draw_point(const CaseCoordinates& c) const {
   const RoutingLaw law = parse_routing_law(c.routing, problem_.layer);
   point.check = make_check_inputs(problem_.layer, distribution_, law, c.tokens, settings_.seed,
                                   problem_.scheme.get());
-  const auto slots = static_cast<std::uint64_t>(slots_for(c.tokens, point.cache));
-  for (std::uint64_t slot = 0; slot < slots; ++slot) {
-    point.timed.push_back(generate_inputs(problem_.layer, distribution_, law, c.tokens,
-                                          settings_.seed, kFirstTimedStream + slot,
-                                          problem_.scheme.get()));
-  }
+  const auto slots = static_cast<std::size_t>(
+      slots_for(c.tokens, point.cache, graphs ? point.launch : Launch::eager));
+  // Drawing many tokens takes longer than timing them.
+  point.timed.resize(slots);
+  ThreadPool pool(static_cast<int>(
+      std::min<std::size_t>(slots, static_cast<std::size_t>(ThreadPool::usable_processors()))));
+  pool.parallel_for(static_cast<std::int64_t>(slots), [&](std::int64_t slot) {
+    point.timed[static_cast<std::size_t>(slot)] = generate_inputs(
+        problem_.layer, distribution_, law, c.tokens, settings_.seed,
+        kFirstTimedStream + static_cast<std::uint64_t>(slot), problem_.scheme.get());
+  });
   return point;
 }
 

@@ -60,7 +60,8 @@ class LayerSession {
   using Residence = std::variant<std::unique_ptr<ResidentLayer>, Fault>;
 
   void measure_into(PointResult& result, std::span<const std::size_t> members);
-  Point draw_point(const CaseCoordinates& c) const;
+  bool serves_graphs(const CaseCoordinates& c) const;
+  Point draw_point(const CaseCoordinates& c, bool graphs) const;
   // A member that got as far as the timing, or its record.
   std::variant<Rival, Finished> admit(std::size_t index, const Point& point, bool& tainted);
   void time_rivals(std::vector<Rival>& rivals, const Point& point, PointResult& result);

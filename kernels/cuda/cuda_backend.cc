@@ -142,6 +142,8 @@ class CudaBackend final : public Backend {
 
   std::map<std::string, std::string> toolchain() const override { return compiler_and_driver(); }
 
+  bool serves_graphs() const override { return true; }
+
   // First what the kernels cannot serve anywhere, then what this machine lacks: the answer to
   // "would it serve" does not depend on where it is asked.
   std::optional<Refusal> refuses(const Problem& problem) const override {

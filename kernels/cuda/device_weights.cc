@@ -1,5 +1,9 @@
 #include "kernels/cuda/device_weights.h"
 
+#include <algorithm>
+
+#include "reference/base/thread_pool.h"
+
 namespace moegauge::cuda {
 namespace {
 
@@ -10,21 +14,31 @@ WeightSet allocate(const MatrixBytes& w13, const MatrixBytes& w2, std::size_t ex
           .w2_scale = Buffer(experts * w2.scales)};
 }
 
-// One expert's matrix into its place; `host` holds it until the stream is synchronised.
-void upload_expert(const ExpertSource& source, std::int64_t expert, const MatrixShape& shape,
-                   const MatrixBytes& bytes, const Buffer& values, const Buffer& scales,
-                   std::vector<std::byte>& host, const Stream& stream) {
+// One expert's matrices on the host, w13 then w2.
+struct HostExpert {
+  std::vector<std::byte> w13, w2;
+};
+
+void quantize_into(const ExpertSource& source, std::int64_t expert, const MatrixShape& shape,
+                   const MatrixBytes& bytes, std::vector<std::byte>& host) {
   host.resize(bytes.total());
   const std::span<std::byte> all(host);
-  const Matrix matrix = {.shape = shape,
-                         .values = all.first(bytes.values),
-                         .scales = all.subspan(bytes.values, bytes.scales),
-                         .zero_points = {},
-                         .group_index = {}};
-  source.quantized(expert, matrix);
+  source.quantized(expert, {.shape = shape,
+                            .values = all.first(bytes.values),
+                            .scales = all.subspan(bytes.values, bytes.scales),
+                            .zero_points = {},
+                            .group_index = {}});
+}
+
+// `host` must stay until the stream is synchronised.
+void upload_matrix(const std::vector<std::byte>& host, std::int64_t expert,
+                   const MatrixBytes& bytes, const Buffer& values, const Buffer& scales,
+                   const Stream& stream) {
+  const std::span<const std::byte> all(host);
   const auto at = static_cast<std::size_t>(expert);
-  values.upload(stream, matrix.values, at * bytes.values);
-  if (bytes.scales != 0) scales.upload(stream, matrix.scales, at * bytes.scales);
+  values.upload(stream, all.first(bytes.values), at * bytes.values);
+  if (bytes.scales == 0) return;
+  scales.upload(stream, all.subspan(bytes.values, bytes.scales), at * bytes.scales);
 }
 
 }  // namespace
@@ -46,11 +60,22 @@ std::vector<WeightSet> upload_weights(const Problem& problem, const ExpertSource
   const std::int64_t count = problem.layer.local_experts();
   std::vector<WeightSet> result;
   result.push_back(allocate(w13_bytes, w2_bytes, static_cast<std::size_t>(count)));
-  std::vector<std::byte> host13, host2;
-  for (std::int64_t e = 0; e < count; ++e) {
-    upload_expert(experts, e, w13, w13_bytes, result[0].w13, result[0].w13_scale, host13, stream);
-    upload_expert(experts, e, w2, w2_bytes, result[0].w2, result[0].w2_scale, host2, stream);
-    stream.synchronize();  // the host buffers are used again
+  // Making an expert takes far longer than sending it: as many at once as there are processors.
+  ThreadPool pool(ThreadPool::usable_processors());
+  std::vector<HostExpert> hosts(static_cast<std::size_t>(pool.threads()));
+  for (std::int64_t first = 0; first < count; first += pool.threads()) {
+    const std::int64_t some = std::min<std::int64_t>(pool.threads(), count - first);
+    pool.parallel_for(some, [&](std::int64_t i) {
+      HostExpert& host = hosts[static_cast<std::size_t>(i)];
+      quantize_into(experts, first + i, w13, w13_bytes, host.w13);
+      quantize_into(experts, first + i, w2, w2_bytes, host.w2);
+    });
+    for (std::int64_t i = 0; i < some; ++i) {
+      const HostExpert& host = hosts[static_cast<std::size_t>(i)];
+      upload_matrix(host.w13, first + i, w13_bytes, result[0].w13, result[0].w13_scale, stream);
+      upload_matrix(host.w2, first + i, w2_bytes, result[0].w2, result[0].w2_scale, stream);
+    }
+    stream.synchronize();  // the host's memory is used again
   }
   for (int set = 1; set < sets; ++set) {
     WeightSet copy = allocate(w13_bytes, w2_bytes, static_cast<std::size_t>(count));

@@ -8,7 +8,7 @@ namespace moegauge::cuda {
 namespace {
 
 // Widths for which kernels/cuda/device/wgmma.cuh has an instruction and the kernels a tile.
-constexpr std::array<int, 10> token_tiles = {8, 16, 24, 32, 48, 64, 80, 96, 128, 192};
+constexpr std::array token_tiles = {8, 16, 24, 32, 48, 64, 80, 96, 128, 144, 160, 176, 192};
 constexpr int widest_split_tile = 64;  // partial sums are kept for tiles up to this
 
 struct Key {
@@ -54,7 +54,8 @@ std::optional<Refusal> contradiction(const TileConfig& c, const Layer& layer,
   if (std::ranges::find(token_tiles, c.token_tile) == token_tiles.end()) {
     return bad_value(
         "BLOCK_SIZE_M is " + std::to_string(c.token_tile) +
-        "; the kernels have tiles of 8, 16, 24, 32, 48, 64, 80, 96, 128 and 192 tokens");
+        "; the kernels have tiles of 8, 16, 24, 32, 48, 64, 80, 96, 128, 144, 160, 176 and 192 "
+        "tokens");
   }
   if (!c.swap_ab && (c.token_tile != 128 || c.split_k)) {
     return bad_value(

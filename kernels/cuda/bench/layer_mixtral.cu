@@ -15,6 +15,10 @@ void add_mixtral(std::vector<Layer>& layers, std::vector<Variant>& variants) {
   variants.push_back(make_variant<C<64, 4, true, false, false, 1000>>(name));
   variants.push_back(make_variant<C<96, 4, false>>(name));
   variants.push_back(make_variant<C<128, 4, false>>(name));
+  variants.push_back(make_variant<C<80, 4, false>>(name));
+  variants.push_back(make_variant<C<144, 4, false>>(name));
+  variants.push_back(make_variant<C<160, 3, false>>(name));
+  variants.push_back(make_variant<C<176, 3, false>>(name));
   variants.push_back(make_variant<C<192, 3, false>>(name));
   variants.push_back(make_variant<C<128, 4, false, true, true>>(name));
 }

@@ -22,6 +22,9 @@ void add_scout(std::vector<Layer>& layers, std::vector<Variant>& variants) {
   variants.push_back(make_variant<C<false, 64, 4, true, false, false, 2>>(name));
   variants.push_back(make_variant<C<false, 80, 4, false>>(name));
   variants.push_back(make_variant<C<false, 96, 4, false>>(name));
+  variants.push_back(make_variant<C<false, 144, 4, false>>(name));
+  variants.push_back(make_variant<C<false, 160, 3, false>>(name));
+  variants.push_back(make_variant<C<false, 176, 3, false>>(name));
   variants.push_back(make_variant<C<false, 128, 4, false, true>>(name));
   variants.push_back(make_variant<C<false, 128, 4, false, true, true>>(name));
 }

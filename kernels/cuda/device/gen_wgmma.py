@@ -2,7 +2,7 @@
 """Writes wgmma.cuh: one wrapper for each tile width, since PTX names every register."""
 import sys
 
-WIDTHS = [8, 16, 24, 32, 48, 64, 80, 96, 128, 192]
+WIDTHS = [8, 16, 24, 32, 48, 64, 80, 96, 128, 144, 160, 176, 192]
 
 HEAD = """// Written by gen_wgmma.py; do not edit.
 // Warpgroup matrix multiply, D[64, N] += A[64, k] * B[N, k]^T, both operands in

@@ -105,7 +105,7 @@ MOE_DEVICE void multiply_promoted(Ring<C>& ring, int steps, Tile<C>& sum0, Tile<
       promote<C>(sum1, part, w1, token_scales, lane);
     }
     __syncwarp();  // every lane has read the stage's scales
-    if (lane == 0) Ring<C>::release(empty);
+    if (Ring<C>::releases(lane)) Ring<C>::release(empty);
     ring.advance();
   }
 }
@@ -130,14 +130,14 @@ MOE_DEVICE void multiply_plain(Ring<C>& ring, int steps, Tile<C>& sum0, Tile<C>&
     multiply_stage<C>(sum1, a1, b, 1);
     wgmma_commit();
     wgmma_wait<1>();
-    if (previous != 0 && lane == 0) Ring<C>::release(previous);
+    if (previous != 0 && Ring<C>::releases(lane)) Ring<C>::release(previous);
     previous = ring.empty();
     ring.advance();
   }
   wgmma_wait<0>();
   wgmma_pin(sum0);
   wgmma_pin(sum1);
-  if (lane == 0) Ring<C>::release(previous);
+  if (Ring<C>::releases(lane)) Ring<C>::release(previous);
 }
 
 }  // namespace moe

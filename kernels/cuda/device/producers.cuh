@@ -24,8 +24,10 @@ struct Ring {
   }
   // Arrivals that fill a stage: weight copy, token copy and, for block scales, a warp.
   static constexpr u32 kFullCount = 2 + (C::kBlockScales ? 32 : 0);
-  static constexpr u32 kEmptyCount = kMathThreads / 32 * (C::kPairs ? 2 : 1);  // one a math warp
-  // Called by one lane of each math warp; in a pair, the other block writes here too.
+  // One lane of each math warp releases a stage; with block scales, which every lane reads
+  // by ordinary loads, every lane. In a pair, the other block writes here too.
+  static constexpr u32 kEmptyCount = kMathThreads / (C::kBlockScales ? 1 : 32) * (C::kPairs ? 2 : 1);
+  static MOE_DEVICE bool releases(int lane) { return C::kBlockScales || lane == 0; }
   static MOE_DEVICE void release(u32 bar) {
     barrier_arrive(bar);
     if constexpr (C::kPairs) barrier_arrive_remote(bar, cluster_rank() ^ 1);
@@ -149,7 +151,9 @@ MOE_DEVICE void token_producer(const LayerArgs& args, u8* shared) {
     }
     for (int step = s.step; step < s.last_step; ++step) {
       barrier_wait(ring.empty(), ring.parity ^ 1);
-      barrier_arrive_expect(ring.full(), C::kTokenBytes);
+      // A last tile with rows for one warpgroup only: the other's half stays as it is.
+      const bool one_box = C::kTokenRows && !C::kPairs && s.rows <= 64;
+      barrier_arrive_expect(ring.full(), one_box ? C::kTokenBytes / 2 : C::kTokenBytes);
       if constexpr (!C::kTokenRows) {
         tensor_load(ring.tokens(), map, ring.full(), step * C::kStep, s.row, policy);
       } else if (C::kPairs && !s.share_weights) {
@@ -157,7 +161,7 @@ MOE_DEVICE void token_producer(const LayerArgs& args, u8* shared) {
         tensor_load_multicast(ring.tokens() + rank * 8192, map, ring.full(), step * C::kStep, s.row + rank * 64, 3, policy);
       } else {
         tensor_load(ring.tokens(), map, ring.full(), step * C::kStep, s.row, policy);
-        tensor_load(ring.tokens() + 8192, map, ring.full(), step * C::kStep, s.row + 64, policy);
+        if (!one_box) tensor_load(ring.tokens() + 8192, map, ring.full(), step * C::kStep, s.row + 64, policy);
       }
       ring.advance();
     }

@@ -105,9 +105,9 @@ MOE_DEVICE void multiply_rows_promoted(Ring<C>& ring, int steps, RowTile& sum0, 
       wgmma_wait<0>();
       wgmma_pin(part);
       __syncwarp();
-      if (at.lane == 0) Ring<C>::release(ring.empty());
+      if (Ring<C>::releases(at.lane)) Ring<C>::release(ring.empty());
       promote_rows<C>(sum1, part, s10, s11);
-    } else if (at.lane == 0) {
+    } else if (Ring<C>::releases(at.lane)) {
       Ring<C>::release(ring.empty());
     }
     ring.advance();
@@ -132,14 +132,14 @@ MOE_DEVICE void multiply_rows_plain(Ring<C>& ring, int steps, RowTile& sum0, Row
       wgmma_commit();
       wgmma_wait<1>();
     }
-    if (previous != 0 && at.lane == 0) Ring<C>::release(previous);
+    if (previous != 0 && Ring<C>::releases(at.lane)) Ring<C>::release(previous);
     previous = ring.empty();
     ring.advance();
   }
   wgmma_wait<0>();
   wgmma_pin(sum0);
   wgmma_pin(sum1);
-  if (at.lane == 0) Ring<C>::release(previous);
+  if (Ring<C>::releases(at.lane)) Ring<C>::release(previous);
 }
 
 // A warp's 16 rows of one box as bf16: dst is (row 0 of the warp, column 0 of the

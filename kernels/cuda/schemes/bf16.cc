@@ -24,7 +24,9 @@ constexpr std::array defaults = {
     DefaultTile{8, split_tile(16, 1, false)},
     DefaultTile{18, split_tile(32, 1000, false)},
     DefaultTile{40, split_tile(64, 1000, false)},
+    DefaultTile{66, whole_tile(80, false)},
     DefaultTile{80, whole_tile(96, false)},
+    DefaultTile{640, whole_tile(144, false)},
     DefaultTile{std::numeric_limits<double>::infinity(), token_rows_tile(2, false)},
 };
 
