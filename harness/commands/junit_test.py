@@ -99,7 +99,8 @@ class Junit(unittest.TestCase):
         self.assertIn("a \"b\" <c> & 'd' ]]>", crash.find("failure").get("message"))
 
     def test_a_pass_has_no_failure_and_no_error(self):
-        ok = [case for case in self.cases if case["status"] == "ok"]
+        # The sample's latencies are marked as under the floor, which has no verdict.
+        ok = [{**case, "suspect": False} for case in self.cases if case["status"] == "ok"]
         self.write(self.now, ok)
         self.write(self.then, ok)
         code, root = self.gate()

@@ -66,10 +66,12 @@ class MutantPlan final : public Plan {
     return plan_->set_inputs(slot, {in.tokens, s.x, s.topk_ids, s.topk_weights});
   }
   std::optional<Fault> poison() override {
+    ran_ = false;
     return mutation_.poisons ? plan_->poison() : std::nullopt;
   }
   Expected<double, Fault> run(const RunRequest& request) override {
     ++runs_;
+    ran_ = true;
     last_ = request;
     auto seconds = mutation_.run != nullptr ? mutation_.run(request) : plan_->run(request);
     if (!mutation_.remembers || !seconds) return seconds;
@@ -80,7 +82,8 @@ class MutantPlan final : public Plan {
   }
   std::optional<Fault> fetch(int slot, Output y) override {
     if (auto fault = plan_->fetch(slot, y)) return fault;
-    if (mutation_.output == nullptr || tokens_ == 0) return std::nullopt;
+    // A wrong kernel spoils what it computes, not the NaN that poison() has just left.
+    if (mutation_.output == nullptr || tokens_ == 0 || !ran_) return std::nullopt;
     const bool middle = last_set(static_cast<std::size_t>(slot)) == sets_ / 2;
     mutation_.output(layer_, {tokens_, runs_, middle, before_}, y);
     return std::nullopt;
@@ -103,6 +106,7 @@ class MutantPlan final : public Plan {
   const std::size_t sets_;
   std::unique_ptr<Plan> plan_;
   std::int64_t runs_ = 0;
+  bool ran_ = false;  // since the last poison()
   std::optional<RunRequest> last_;
   std::vector<std::uint16_t> before_, now_;  // slot 0 after the last two runs
 };
