@@ -6,6 +6,8 @@ std::string_view to_string(RefusalReason reason) {
   switch (reason) {
     case RefusalReason::device_absent:
       return "device_absent";
+    case RefusalReason::op:
+      return "op";
     case RefusalReason::scheme:
       return "scheme";
     case RefusalReason::activation:
@@ -28,6 +30,24 @@ std::string_view to_string(RefusalReason reason) {
       return "config_value";
   }
   return "unknown";
+}
+
+std::optional<Refusal> Backend::refuses_op(const OpProblem& problem) const {
+  return Refusal{RefusalReason::op, "the " + std::string(name()) + " backend has no kernel for " +
+                                        problem.op + " alone; it serves whole layers"};
+}
+
+std::optional<Refusal> Backend::refuses_op_config(const OpProblem& problem, const Config&) const {
+  return refuses_op(problem);
+}
+
+Expected<std::unique_ptr<LoadedOp>, Fault> Backend::load_op(const OpProblem& problem,
+                                                            std::span<const Tensor>, int) const {
+  return Unexpected{Fault{FaultKind::error, refuses_op(problem)->sentence}};
+}
+
+Expected<Ceilings, Fault> Backend::measure_op_ceilings(const OpProblem& problem) const {
+  return Unexpected{Fault{FaultKind::error, refuses_op(problem)->sentence}};
 }
 
 }  // namespace moegauge

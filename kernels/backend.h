@@ -4,6 +4,8 @@
 // Life of a measurement:  Backend::refuses -> load (weights resident, packed, several copies) ->
 // LoadedLayer::plan (compiled for tokens and config, workspaces allocated) -> set_inputs per slot
 // -> poison -> run -> fetch.
+// Single ops (reference/op_problem.h) live the same life over tables of named tensors:
+// Backend::refuses_op -> load_op -> LoadedOp::plan -> OpPlan.
 //
 // Library code never prints or exits. Faults come back as values; a kernel that takes the process
 // down is the worker's business (harness/worker).
@@ -21,7 +23,9 @@
 #include "reference/base/expected.h"
 #include "reference/layer.h"
 #include "reference/numerics.h"
+#include "reference/op_problem.h"
 #include "reference/schemes/scheme.h"
+#include "reference/tensor.h"
 
 namespace moegauge {
 
@@ -42,6 +46,7 @@ struct Problem {
 
 enum class RefusalReason : std::uint8_t {
   device_absent,
+  op,
   scheme,
   activation,
   router_weight_on_input,
@@ -119,18 +124,23 @@ struct KernelIdentity {
   std::string hash;  // of the code and configuration compiled, 16 hex digits
 };
 
-class Plan {
+// What is timed, whatever it computes: inputs in slots, outputs beside them.
+class Runnable {
  public:
-  virtual ~Plan() = default;
+  virtual ~Runnable() = default;
   virtual const KernelIdentity& identity() const = 0;
   virtual int slots() const = 0;
-  // Copies the inputs of one slot; inputs.tokens equals the plan's.
-  virtual std::optional<Fault> set_inputs(int slot, const LayerInputs& inputs) = 0;
   // Fills every slot's output and all workspaces with NaN. The harness looks at the outputs after
   // each call, and runs other inputs before a check: what is left of them in a workspace is wrong.
   virtual std::optional<Fault> poison() = 0;
   // Runs the calls and returns their total seconds by the device's own clock.
   virtual Expected<double, Fault> run(const RunRequest& request) = 0;
+};
+
+class Plan : public Runnable {
+ public:
+  // Copies the inputs of one slot; inputs.tokens equals the plan's.
+  virtual std::optional<Fault> set_inputs(int slot, const LayerInputs& inputs) = 0;
   // y [tokens, K] of one slot, bits of layer.dtype.
   virtual std::optional<Fault> fetch(int slot, std::span<std::uint16_t> y) = 0;
 };
@@ -142,6 +152,23 @@ class LoadedLayer {
   virtual int weight_sets() const = 0;
   virtual Expected<std::unique_ptr<Plan>, Fault> plan(std::int64_t tokens, const Config& config,
                                                       int slots) = 0;
+};
+
+class OpPlan : public Runnable {
+ public:
+  // Copies the inputs of one slot: the tensors of problem.inputs, in that order.
+  virtual std::optional<Fault> set_inputs(int slot, std::span<const Tensor> inputs) = 0;
+  // The outputs of one slot, into tensors of problem.outputs.
+  virtual std::optional<Fault> fetch(int slot, std::span<Tensor> outputs) = 0;
+};
+
+class LoadedOp {
+ public:
+  virtual ~LoadedOp() = default;
+  virtual int weight_sets() const = 0;
+  // `problem` is the one loaded, with tokens, inputs and outputs of this plan.
+  virtual Expected<std::unique_ptr<OpPlan>, Fault> plan(const OpProblem& problem,
+                                                        const Config& config, int slots) = 0;
 };
 
 class Backend {
@@ -166,6 +193,18 @@ class Backend {
                                                              const ExpertSource& experts,
                                                              int weight_sets) const = 0;
   virtual Expected<Ceilings, Fault> measure_ceilings(const Problem& problem) const = 0;
+
+  // Single ops; a backend serves none of them until it says so.
+  virtual std::optional<Refusal> refuses_op(const OpProblem& problem) const;
+  virtual Config default_op_config(const OpProblem&) const { return {}; }
+  virtual std::optional<Refusal> refuses_op_config(const OpProblem& problem,
+                                                   const Config& config) const;
+  // `weights`: the tensors of problem.weights, which may be gone when this returns.
+  virtual Expected<std::unique_ptr<LoadedOp>, Fault> load_op(const OpProblem& problem,
+                                                             std::span<const Tensor> weights,
+                                                             int weight_sets) const;
+  // Read rate, and the dot rate where the op has dot products.
+  virtual Expected<Ceilings, Fault> measure_op_ceilings(const OpProblem& problem) const;
 };
 
 // Every backend built in, in the order in which `auto` tries them.

@@ -61,25 +61,27 @@ double sum_of(const std::vector<double>& weights) {
   return sum;
 }
 
-struct Choice {
-  Ids ids;
-  std::vector<double> weights;
-};
+// A NaN counts as -infinity.
+std::vector<double> sane(std::span<const float> logits) {
+  std::vector<double> row(logits.size());
+  std::ranges::transform(logits, row.begin(), [](float logit) { return or_never(logit); });
+  return row;
+}
 
-Choice softmax(const Router& router, const std::vector<double>& logits) {
-  Choice choice{.ids = iota(router.experts), .weights = {}};
-  take_largest(choice.ids, static_cast<std::size_t>(router.top_k), logits);
-  const double largest = logits[static_cast<std::size_t>(choice.ids[0])];
-  for (const auto id : choice.ids) {
-    choice.weights.push_back(softmax_term(logits[static_cast<std::size_t>(id)], largest));
+std::vector<double> softmax_weights(const Router& router, const std::vector<double>& logits,
+                                    std::span<const std::int32_t> ids) {
+  const double largest = *std::ranges::max_element(logits);
+  std::vector<double> weights;
+  for (const auto id : ids) {
+    weights.push_back(softmax_term(logits[static_cast<std::size_t>(id)], largest));
   }
-  double sum = sum_of(choice.weights);
+  double sum = sum_of(weights);
   if (router.rule == RoutingRule::softmax && !router.renormalize) {
     sum = 0;
     for (const double logit : logits) sum += softmax_term(logit, largest);
   }
-  divide(choice.weights, sum);
-  return choice;
+  divide(weights, sum);
+  return weights;
 }
 
 double group_score(std::span<const double> biased) {
@@ -93,46 +95,26 @@ double group_score(std::span<const double> biased) {
   return biased.size() == 1 || first == kInfinity ? first : first + second;
 }
 
-Choice grouped_sigmoid(const Router& router, const std::vector<double>& logits,
-                       std::span<const float> bias) {
-  std::vector<double> scores, biased;
-  for (std::size_t e = 0; e < logits.size(); ++e) {
-    const bool absent = std::isnan(logits[e]);  // no bias may lift it, unlike a score of 0
-    scores.push_back(absent ? 0 : sigmoid(logits[e]));
-    biased.push_back(absent ? -kInfinity : or_never(scores[e] + (bias.empty() ? 0.0 : bias[e])));
+void score_groups(const Router& router, RoutingScores& scores) {
+  const auto groups = static_cast<std::size_t>(router.groups);
+  const std::size_t size = scores.experts.size() / groups;
+  for (std::size_t g = 0; g < groups; ++g) {
+    scores.groups.push_back(group_score(std::span(scores.experts).subspan(g * size, size)));
   }
-  const auto size = static_cast<std::size_t>(router.experts / router.groups);
-  std::vector<double> group_scores;
-  for (std::size_t g = 0; g < static_cast<std::size_t>(router.groups); ++g) {
-    group_scores.push_back(group_score(std::span(biased).subspan(g * size, size)));
-  }
-  Ids groups = iota(router.groups);
-  take_largest(groups, static_cast<std::size_t>(router.top_groups), group_scores);
-
-  Choice choice;
-  for (const auto g : groups) {
-    for (std::size_t i = 0; i < size; ++i) {
-      choice.ids.push_back(static_cast<std::int32_t>(static_cast<std::size_t>(g) * size + i));
-    }
-  }
-  take_largest(choice.ids, static_cast<std::size_t>(router.top_k), biased);
-  for (const auto id : choice.ids) choice.weights.push_back(scores[static_cast<std::size_t>(id)]);
-  if (router.renormalize) divide(choice.weights, sum_of(choice.weights));
-  return choice;
+  Ids best = iota(router.groups);
+  take_largest(best, static_cast<std::size_t>(router.top_groups), scores.groups);
+  scores.chosen_groups.assign(groups, false);
+  for (const auto g : best) scores.chosen_groups[static_cast<std::size_t>(g)] = true;
 }
 
-Choice sigmoid_top1(const Router& router, const std::vector<double>& logits) {
-  Choice choice{.ids = iota(router.experts), .weights = {}};
-  take_largest(choice.ids, 1, logits);
-  choice.weights.push_back(sigmoid(logits[static_cast<std::size_t>(choice.ids[0])]));
-  return choice;
-}
-
-Choice choose(const Router& router, std::vector<double> logits, std::span<const float> bias) {
-  if (router.rule == RoutingRule::grouped_sigmoid) return grouped_sigmoid(router, logits, bias);
-  for (double& logit : logits) logit = or_never(logit);
-  return router.rule == RoutingRule::sigmoid_top1 ? sigmoid_top1(router, logits)
-                                                  : softmax(router, logits);
+Ids choose(const Router& router, const RoutingScores& scores) {
+  Ids ids;
+  const std::size_t size = scores.experts.size() / scores.groups.size();
+  for (std::size_t e = 0; e < scores.experts.size(); ++e) {
+    if (scores.chosen_groups[e / size]) ids.push_back(static_cast<std::int32_t>(e));
+  }
+  take_largest(ids, static_cast<std::size_t>(router.top_k), scores.experts);
+  return ids;
 }
 
 void require(bool fits, const std::string& wrong, const std::string& right) {
@@ -177,20 +159,59 @@ std::string_view to_string(RoutingRule rule) {
   return "";
 }
 
+RoutingScores routing_scores(const Router& router, std::span<const float> logits,
+                             std::span<const float> correction_bias) {
+  RoutingScores scores;
+  if (router.rule != RoutingRule::grouped_sigmoid) {
+    scores.experts = sane(logits);
+    scores.groups = {0};
+    scores.chosen_groups = {true};
+    return scores;
+  }
+  for (std::size_t e = 0; e < logits.size(); ++e) {
+    const double bias = correction_bias.empty() ? 0.0 : correction_bias[e];
+    // No bias may lift an expert without a logit, unlike one whose sigmoid is 0.
+    scores.experts.push_back(std::isnan(logits[e]) ? -kInfinity
+                                                   : or_never(sigmoid(logits[e]) + bias));
+  }
+  score_groups(router, scores);
+  return scores;
+}
+
+std::vector<double> routing_weights(const Router& router, std::span<const float> logits,
+                                    std::span<const std::int32_t> ids) {
+  std::vector<double> weights;
+  if (router.rule == RoutingRule::softmax || router.rule == RoutingRule::softmax_after_topk) {
+    weights = softmax_weights(router, sane(logits), ids);
+  } else {
+    for (const auto id : ids) {
+      weights.push_back(sigmoid(or_never(logits[static_cast<std::size_t>(id)])));
+    }
+    if (router.rule == RoutingRule::grouped_sigmoid && router.renormalize) {
+      divide(weights, sum_of(weights));
+    }
+  }
+  for (double& weight : weights) weight *= router.scaling_factor;
+  return weights;
+}
+
 RoutedTokens route(const Router& router, std::span<const float> logits, std::int64_t tokens,
                    std::span<const float> correction_bias) {
   check(router, logits.size(), tokens, correction_bias.size());
   const auto experts = static_cast<std::size_t>(router.experts);
   RoutedTokens out;
-  out.topk_ids.reserve(static_cast<std::size_t>(tokens * router.top_k));
+  out.topk_ids.reserve(static_cast<std::size_t>(tokens * router.slots()));
   out.topk_weights.reserve(out.topk_ids.capacity());
-  std::vector<double> row(experts);
   for (std::size_t m = 0; m < static_cast<std::size_t>(tokens); ++m) {
-    for (std::size_t e = 0; e < experts; ++e) row[e] = logits[m * experts + e];
-    Choice choice = choose(router, row, correction_bias);
-    out.topk_ids.insert(out.topk_ids.end(), choice.ids.begin(), choice.ids.end());
-    for (const double w : choice.weights) {
-      out.topk_weights.push_back(static_cast<float>(w * router.scaling_factor));
+    const auto row = logits.subspan(m * experts, experts);
+    const Ids ids = choose(router, routing_scores(router, row, correction_bias));
+    out.topk_ids.insert(out.topk_ids.end(), ids.begin(), ids.end());
+    for (const double weight : routing_weights(router, row, ids)) {
+      out.topk_weights.push_back(static_cast<float>(weight));
+    }
+    for (std::int64_t s = 0; s < router.shared_experts; ++s) {
+      out.topk_ids.push_back(static_cast<std::int32_t>(router.experts + s));
+      out.topk_weights.push_back(1.0f);
     }
   }
   return out;

@@ -42,16 +42,31 @@ struct Router {
   bool renormalize = false;  // softmax and grouped_sigmoid
   std::int64_t groups = 1, top_groups = 1;
   double scaling_factor = 1.0;  // multiplies the weights, after renormalisation
+  // Always on, at weight 1: ids experts, experts + 1 and so on, after the routed ones.
+  std::int64_t shared_experts = 0;
+  std::int64_t slots() const { return top_k + shared_experts; }
 };
 
 struct RoutedTokens {
-  std::vector<std::int32_t> topk_ids;  // [tokens, top_k]
-  std::vector<float> topk_weights;     // [tokens, top_k]
+  std::vector<std::int32_t> topk_ids;  // [tokens, slots()]
+  std::vector<float> topk_weights;     // [tokens, slots()]
 };
 
 // logits [tokens, experts] fp32; correction_bias [experts] or empty, read by grouped_sigmoid only.
 // Throws InputError where the router's numbers do not fit together.
 RoutedTokens route(const Router& router, std::span<const float> logits, std::int64_t tokens,
                    std::span<const float> correction_bias = {});
+
+// What the rule makes of one token: what it chooses on, so that choices by others can be judged.
+struct RoutingScores {
+  std::vector<double> experts = {};  // -infinity: taken only when nothing better is left
+  std::vector<double> groups = {};
+  std::vector<bool> chosen_groups = {};
+};
+RoutingScores routing_scores(const Router& router, std::span<const float> logits,
+                             std::span<const float> correction_bias = {});
+// The weights of the experts `ids` [top_k] of one token, whoever chose them.
+std::vector<double> routing_weights(const Router& router, std::span<const float> logits,
+                                    std::span<const std::int32_t> ids);
 
 }  // namespace moegauge

@@ -66,6 +66,18 @@ class Adding(unittest.TestCase):
             self.assertTrue((ROOT / f"kernels/cpu/schemes/{scheme}.cc").is_file(), scheme)
             self.assertEqual(places(self.files, rf"\b{scheme}_scheme\b", rf"/schemes/{scheme}\.cc$"), [])
 
+    def test_an_op_is_one_file_and_one_line_here_and_in_each_backend(self):
+        ops = cmake_list("reference/ops/CMakeLists.txt", "ops")
+        self.assertGreater(len(ops), 1)
+        for op in ops:
+            self.assertTrue((ROOT / f"reference/ops/{op}.cc").is_file(), op)
+            self.assertTrue((ROOT / f"reference/ops/{op}_test.cc").is_file(), op)
+            pattern = rf'\b{op}_op\b|op == "{op}"|"{op}" =='
+            self.assertEqual(places(self.files, pattern, rf"/ops/{op}\.cc$"), [], f"{op} is known outside its own file")
+        for op in cmake_list("kernels/cpu/CMakeLists.txt", "ops"):
+            self.assertIn(op, ops)
+            self.assertTrue((ROOT / f"kernels/cpu/ops/{op}.cc").is_file(), op)
+
     def test_a_backend_is_one_folder_and_one_line(self):
         backends = cmake_list("kernels/CMakeLists.txt", "backends")
         self.assertIn("cpu", backends)

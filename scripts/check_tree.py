@@ -39,7 +39,7 @@ MAY_INCLUDE = {
     "harness": ("reference/", "kernels/", "harness/"),
     "suites": ("reference/", "kernels/", "harness/"),
 }
-ORACLE = ("reference/oracle", "reference/error.h")
+ORACLE = ("reference/oracle", "reference/error.h", "reference/ops/")
 
 
 def tree_files(root):

@@ -26,7 +26,8 @@ std::string format(const char* pattern, ...) {
 // What one table is about: everything but tokens and config.
 std::string heading(const CaseRecord& record) {
   const CaseCoordinates& c = record.coordinates;
-  return c.model + "  tp" + std::to_string(c.tp) + ".ep" + std::to_string(c.ep) + "  " + c.scheme +
+  const std::string op = c.op == CaseCoordinates{}.op ? "" : op_label(c) + "  ";
+  return op + c.model + "  tp" + std::to_string(c.tp) + ".ep" + std::to_string(c.ep) + "  " + c.scheme +
          "  " + record.backend + "  (" + c.routing + ", " + c.inputs + ", " + c.cache + ", " +
          c.launch + ")";
 }

@@ -1,6 +1,7 @@
 #include "harness/measure/candidates.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -15,12 +16,14 @@ bool is_by_rule(const Refusal& refusal) {
          refusal.reason != RefusalReason::instruction_set;
 }
 
-Candidate candidate_for(const Problem& problem, const Backend& backend, bool none_chosen_yet) {
+using Refuses = std::function<std::optional<Refusal>(const Backend&)>;
+
+Candidate candidate_for(const Refuses& refuses, const Backend& backend, bool none_chosen_yet) {
   const Availability availability = backend.availability();
   Candidate candidate{.backend = &backend, .why = availability.detail};
   if (!availability.present) {
     candidate.remedy = availability.remedy;
-    const auto refusal = backend.refuses(problem);
+    const auto refusal = refuses(backend);
     if (refusal && is_by_rule(*refusal)) {  // getting the device would not help
       candidate.reason = to_string(refusal->reason);
       candidate.why += "; and if it were here: " + refusal->sentence;
@@ -28,7 +31,7 @@ Candidate candidate_for(const Problem& problem, const Backend& backend, bool non
     }
     return candidate;
   }
-  if (const auto refusal = backend.refuses(problem)) {
+  if (const auto refusal = refuses(backend)) {
     candidate.standing = Standing::refuses;
     candidate.reason = std::string(to_string(refusal->reason));
     candidate.why = refusal->sentence;
@@ -51,6 +54,16 @@ std::optional<Refusal> refuses_on(const ArchFamily& family, const Problem& probl
   return of_machine ? std::nullopt : refusal;
 }
 
+std::vector<Candidate> candidates(const Refuses& refuses, std::span<const Backend* const> backends,
+                                  std::string_view wanted) {
+  std::vector<Candidate> all;
+  for (const Backend* backend : backends) {
+    if (wanted != "auto" && backend->name() != wanted) continue;
+    all.push_back(candidate_for(refuses, *backend, chosen_of(all) == nullptr));
+  }
+  return all;
+}
+
 }  // namespace
 
 std::string_view to_string(Standing standing) {
@@ -70,12 +83,15 @@ std::string_view to_string(Standing standing) {
 std::vector<Candidate> candidates_for(const Problem& problem,
                                       std::span<const Backend* const> backends,
                                       std::string_view wanted) {
-  std::vector<Candidate> candidates;
-  for (const Backend* backend : backends) {
-    if (wanted != "auto" && backend->name() != wanted) continue;
-    candidates.push_back(candidate_for(problem, *backend, chosen_of(candidates) == nullptr));
-  }
-  return candidates;
+  return candidates([&](const Backend& backend) { return backend.refuses(problem); }, backends,
+                    wanted);
+}
+
+std::vector<Candidate> candidates_for(const OpProblem& problem,
+                                      std::span<const Backend* const> backends,
+                                      std::string_view wanted) {
+  return candidates([&](const Backend& backend) { return backend.refuses_op(problem); }, backends,
+                    wanted);
 }
 
 std::vector<Candidate> candidates_on(const ArchFamily& family, const Problem& problem,

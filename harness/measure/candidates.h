@@ -28,6 +28,9 @@ struct Candidate {
 std::vector<Candidate> candidates_for(const Problem& problem,
                                       std::span<const Backend* const> backends,
                                       std::string_view wanted = "auto");
+std::vector<Candidate> candidates_for(const OpProblem& problem,
+                                      std::span<const Backend* const> backends,
+                                      std::string_view wanted = "auto");
 
 // The same on devices of a family, wherever this runs: what the kernels there are would serve.
 // Memory and drivers are not asked.

@@ -1,11 +1,13 @@
 #include "harness/measure/prepare.h"
 
 #include <cstddef>
+#include <map>
 #include <utility>
 
 #include "harness/config_table.h"
 #include "harness/measure/candidates.h"
 #include "reference/base/input_error.h"
+#include "reference/ops/op.h"
 
 namespace moegauge {
 namespace {
@@ -39,6 +41,17 @@ Unprepared unserved(std::span<const Candidate> candidates, const std::string& wa
   }
   if (reasons.empty()) reasons = "no backend is called " + wanted;
   return unprepared;
+}
+
+Unmeasured refused_config(const Refusal& refusal) {
+  return not_measured(Status::refused_config,
+                      std::string(to_string(refusal.reason)) + ": " + refusal.sentence);
+}
+
+// What was not asked for comes from the heuristic; the record names all of it.
+std::map<std::string, std::int64_t> whole_config(Config defaults, const Config& asked) {
+  for (const auto& [key, value] : asked.values) defaults.values[key] = value;
+  return std::move(defaults.values);
 }
 
 Expected<ResolvedConfig, Unmeasured> from_file(const fs::path& file, std::string source,
@@ -114,10 +127,6 @@ Problem problem_of(const CaseCoordinates& c, const fs::path& root) {
 Expected<PreparedCase, Unprepared> prepare_case(const CaseCoordinates& c, const Problem& problem,
                                                 std::span<const Backend* const> backends,
                                                 const fs::path& root) {
-  if (c.op != "fused_moe") {
-    return Unexpected{Unprepared{not_measured(
-        Status::unsupported, "op " + c.op + " has no measurement here; fused_moe has")}};
-  }
   PreparedCase prepared;
   prepared.problem = problem;
   prepared.problem.tokens = c.tokens;
@@ -130,16 +139,55 @@ Expected<PreparedCase, Unprepared> prepare_case(const CaseCoordinates& c, const 
   auto resolved = resolve_config(c, *prepared.backend, prepared.problem, root);
   if (!resolved) return unprepared(std::move(resolved).error());
   if (auto refusal = prepared.backend->refuses_config(prepared.problem, resolved->config)) {
-    return unprepared(not_measured(Status::refused_config, std::string(to_string(refusal->reason)) +
-                                                               ": " + refusal->sentence));
+    return unprepared(refused_config(*refusal));
   }
   prepared.config = std::move(resolved->config);
   prepared.config_record = std::move(resolved->record);
-  // What was not asked for comes from the heuristic; the record names all of it.
-  Config whole = prepared.backend->default_config(prepared.problem);
-  for (const auto& [key, value] : prepared.config.values) whole.values[key] = value;
-  prepared.config_record.values = std::move(whole.values);
+  prepared.config_record.values =
+      whole_config(prepared.backend->default_config(prepared.problem), prepared.config);
   prepared.extrapolated = resolved->extrapolated;
+  return prepared;
+}
+
+Expected<OpProblem, Unmeasured> op_problem_of(const CaseCoordinates& c, const fs::path& root) {
+  const Problem layer = problem_of(c, root);
+  const Model model = load_model(c.model, root);
+  OpProblem problem{.op = c.op,
+                    .layer = layer.layer,
+                    .scheme = layer.scheme,
+                    .router = router_of(model),
+                    .correction_bias = model.correction_bias,
+                    .tokens = c.tokens,
+                    .fields = op_fields_from(c.op_fields, case_id(c))};
+  if (auto undefined = find_op(c.op)->describe(problem)) {
+    return Unexpected{not_measured(Status::unsupported, std::move(*undefined))};
+  }
+  return problem;
+}
+
+Expected<PreparedOp, Unprepared> prepare_op(const CaseCoordinates& c, const OpProblem& problem,
+                                            std::span<const Backend* const> backends) {
+  const auto candidates = candidates_for(problem, backends, c.backend);
+  PreparedOp prepared;
+  prepared.problem = problem;
+  prepared.backend = chosen_of(candidates);
+  if (prepared.backend == nullptr) return Unexpected{unserved(candidates, c.backend)};
+  const auto unprepared = [&](Unmeasured outcome) {
+    return Unexpected{Unprepared{std::move(outcome), prepared.backend}};
+  };
+  const ConfigRequest request = parse_config_request(c.config, case_id(c));
+  if (request.kind == ConfigRequest::Kind::tuned || request.kind == ConfigRequest::Kind::file) {
+    return unprepared(
+        not_measured(Status::skipped, "no tuned file: such files are of whole layers"));
+  }
+  const Config defaults = prepared.backend->default_op_config(problem);
+  const bool asked = request.kind == ConfigRequest::Kind::inline_values;
+  prepared.config = asked ? request.config : defaults;
+  if (auto refusal = prepared.backend->refuses_op_config(problem, prepared.config)) {
+    return unprepared(refused_config(*refusal));
+  }
+  prepared.config_record = {.source = config_source(c.config),
+                            .values = whole_config(defaults, prepared.config)};
   return prepared;
 }
 

@@ -39,6 +39,21 @@ Expected<PreparedCase, Unprepared> prepare_case(const CaseCoordinates& c, const 
                                                 std::span<const Backend* const> backends,
                                                 const std::filesystem::path& root);
 
+// The same for a single op. `problem` is described, with the case's tokens. There are no tuned
+// files of single ops: such a config is skipped.
+struct PreparedOp {
+  const Backend* backend = nullptr;
+  OpProblem problem;
+  Config config;
+  ConfigRecord config_record;
+};
+// The error is unsupported where the op is not defined for the layer or scheme. Throws InputError
+// as problem_of does.
+Expected<OpProblem, Unmeasured> op_problem_of(const CaseCoordinates& c,
+                                              const std::filesystem::path& root);
+Expected<PreparedOp, Unprepared> prepare_op(const CaseCoordinates& c, const OpProblem& problem,
+                                            std::span<const Backend* const> backends);
+
 // ConfigRecord::source of a config coordinate: default, tuned, file or inline.
 std::string config_source(const std::string& config);
 

@@ -34,7 +34,9 @@ double available_memory_bytes() {
 
 ResidentLayer::ResidentLayer(const Backend& backend, const Problem& problem,
                              std::unique_ptr<LoadedLayer> layer)
-    : backend_(backend), problem_(problem), device_(backend.device()), layer_(std::move(layer)) {}
+    : device_(backend.device()),
+      layer_(std::move(layer)),
+      ceilings_([&backend, problem] { return backend.measure_ceilings(problem); }) {}
 
 Expected<std::unique_ptr<ResidentLayer>, Fault> ResidentLayer::load(const Backend& backend,
                                                                     const Problem& problem,
@@ -45,21 +47,13 @@ Expected<std::unique_ptr<ResidentLayer>, Fault> ResidentLayer::load(const Backen
     if (layer) {
       std::unique_ptr<ResidentLayer> resident(
           new ResidentLayer(backend, problem, std::move(layer).value()));
-      if (auto fault = resident->measure_ceilings()) return Unexpected{std::move(*fault)};
+      if (auto fault = resident->ceilings().measure()) return Unexpected{std::move(*fault)};
       return resident;
     }
     Fault fault = std::move(layer).error();
     if (fault.kind != FaultKind::out_of_memory || sets == 1) return Unexpected{std::move(fault)};
     sets = choose_weight_sets(sets / 2, 1, std::numeric_limits<double>::infinity());
   }
-}
-
-std::optional<Fault> ResidentLayer::measure_ceilings() {
-  auto measured = backend_.measure_ceilings(problem_);
-  if (!measured) return std::move(measured).error();
-  ceilings_.read_bytes_per_s = std::max(ceilings_.read_bytes_per_s, measured->read_bytes_per_s);
-  ceilings_.dot_flops_per_s = std::max(ceilings_.dot_flops_per_s, measured->dot_flops_per_s);
-  return std::nullopt;
 }
 
 }  // namespace moegauge

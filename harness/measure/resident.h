@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "harness/measure/timed_run.h"
 #include "kernels/backend.h"
 
 namespace moegauge {
@@ -30,18 +31,14 @@ class ResidentLayer {
   LoadedLayer& layer() { return *layer_; }
   std::int64_t weight_sets() const { return layer_->weight_sets(); }
   const Device& device() const { return device_; }
-  const Ceilings& ceilings() const { return ceilings_; }
-  // Measures them again and keeps the higher of each: a neighbour may have held the first down.
-  std::optional<Fault> measure_ceilings();
+  CeilingsMeter& ceilings() { return ceilings_; }
 
  private:
   ResidentLayer(const Backend& backend, const Problem& problem, std::unique_ptr<LoadedLayer> layer);
 
-  const Backend& backend_;
-  const Problem problem_;
   const Device device_;
   std::unique_ptr<LoadedLayer> layer_;
-  Ceilings ceilings_;
+  CeilingsMeter ceilings_;
 };
 
 }  // namespace moegauge

@@ -6,13 +6,15 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/measure/check.h"
 #include "harness/measure/prepare.h"
 #include "harness/measure/resident.h"
 #include "harness/measure/roofline.h"
-#include "harness/measure/rounds.h"
+#include "harness/measure/session.h"
+#include "harness/measure/timed_run.h"
 
 namespace moegauge {
 
@@ -25,22 +27,12 @@ struct Point {
   std::vector<OwnedInputs> timed;  // one per slot, fully random rows
 };
 
-// Input slots over which the calls of a row rotate, so that a median does not rest on one drawn
-// routing. `launch`: what every member serves. A graph holds 8 calls anyway (4 from 2048 tokens on,
-// as published peers do), each with its own inputs. Eager calls are slow ones: up to 4 tokens 8,
-// from 32 tokens on 1.
-int slots_for(std::int64_t tokens, Cache cache, Launch launch);
-
-// Calls of one row: at least `wanted`, whole turns of the slots, and no weight set read again
-// before all others: either at most `weight_sets` calls, or whole turns of these too.
-std::int64_t calls_per_row(std::int64_t wanted, std::int64_t slots, std::int64_t weight_sets);
-
 class Rival {
  public:
   Rival(std::size_t index, PreparedCase prepared, ResidentLayer& resident);
 
   std::size_t index() const { return index_; }
-  const PreparedCase& prepared() const { return prepared_; }
+  Resolved resolved() const { return {prepared_.backend, &prepared_.config_record}; }
   const KernelIdentity& identity() const { return plan_->identity(); }
 
   // Compiles and allocates; after this identity() is known.
@@ -49,7 +41,7 @@ class Rival {
   std::optional<Unmeasured> check(const Point& point, const Truth& truth);
   // Timed inputs into the slots, one unmeasured turn, and the number of calls that fill a row.
   std::optional<Fault> pilot(const Point& point, double row_seconds);
-  Member member(std::string name);
+  Member member(std::string name) { return timing_->member(std::move(name)); }
   // Timed outputs finite, one replay right again.
   std::optional<Unmeasured> check_again(const Point& point, const Truth& truth);
   // The record of an ok case; measures ceilings again where the time is under the floor.
@@ -63,13 +55,9 @@ class Rival {
   PreparedCase prepared_;
   ResidentLayer* resident_ = nullptr;
   std::unique_ptr<Plan> plan_;
-  RunRequest request_;  // calls: of one row once pilot() ran
-  std::int64_t sets_for_cold_ = 1;
+  std::optional<TimedRun> timing_;
   Work work_;  // mean over the slots
   CheckResult check_;
 };
-
-// The status of a case that ended in a device's fault.
-Unmeasured from_fault(const Fault& fault);
 
 }  // namespace moegauge

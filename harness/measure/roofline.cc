@@ -50,11 +50,12 @@ Roofline roofline_of(const Work& work, const Ceilings& ceilings, double median_u
                      std::int64_t last_level_cache_bytes) {
   const bool cached =
       cache == Cache::hot && work.bytes() <= static_cast<double>(last_level_cache_bytes);
+  const double moved = work.bytes() - work.cached_bytes;
   const double read_rate = cached ? 0 : ceilings.read_bytes_per_s;
   const double compute_us = microseconds(work.flops, ceilings.dot_flops_per_s);
-  const double floor_us = std::max(compute_us, microseconds(work.bytes(), read_rate));
+  const double floor_us = std::max(compute_us, microseconds(moved, read_rate));
   const double with_intermediates =
-      std::max(compute_us, microseconds(work.bytes() + work.intermediate_bytes, read_rate));
+      std::max(compute_us, microseconds(moved + work.intermediate_bytes, read_rate));
   return {.floor_us = floor_us,
           .floor_with_intermediates_us = with_intermediates,
           .fraction = median_us > 0 ? floor_us / median_us : 0};

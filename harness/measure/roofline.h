@@ -22,6 +22,8 @@ struct Work {
   // outputs [pairs, K], each written once and read once in the precisions that it declares.
   double intermediate_bytes = 0;
   double flops = 0;  // 2 per multiply-add: pairs * (2 * 2N * K + 2 * N * K)
+  // Of all these bytes, those that a last-level cache may still hold from the call before.
+  double cached_bytes = 0;
   double bytes() const { return weight_bytes + activation_bytes; }
 };
 

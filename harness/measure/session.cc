@@ -1,37 +1,14 @@
 #include "harness/measure/session.h"
 
-#include <algorithm>
 #include <exception>
 #include <new>
-#include <set>
-#include <string>
 
-#include "reference/base/input_error.h"
-#include "reference/base/thread_pool.h"
+#include "harness/measure/layer_session.h"
+#include "harness/measure/op_session.h"
+#include "harness/measure/prepare.h"
+#include "reference/ops/op.h"
 
 namespace moegauge {
-namespace {
-
-constexpr std::uint64_t kFirstTimedStream = 1;  // stream 0 is the check's pool
-
-Distribution parse_distribution(const CaseCoordinates& c) {
-  if (const auto distribution = distribution_from(c.inputs)) return *distribution;
-  throw InputError(case_id(c), "no inputs are called " + c.inputs,
-                   "gaussian, heavy_tail, uniform, degenerate or exact");
-}
-
-Cache parse_cache(const std::string& text) {
-  return text == "hot" ? Cache::hot : text == "cold" ? Cache::cold : Cache::cold_weights;
-}
-
-Unmeasured unmeasured(Status status, std::string reason) {
-  return {.status = status, .reason = std::move(reason), .check = std::nullopt};
-}
-
-// A wrong number is a finding about a kernel, everything else an accident after a launch.
-bool taints(const Unmeasured& outcome) { return outcome.status != Status::inaccurate; }
-
-}  // namespace
 
 std::string_view to_string(Phase phase) {
   switch (phase) {
@@ -51,28 +28,33 @@ std::string_view to_string(Phase phase) {
   return "?";
 }
 
-LayerSession::LayerSession(std::vector<CaseCoordinates> cases, std::filesystem::path root,
-                           std::span<const Backend* const> backends, MeasureSettings settings,
-                           InFlight in_flight)
-    : cases_(std::move(cases)),
-      root_(std::move(root)),
-      backends_(backends),
-      settings_(settings),
-      in_flight_(std::move(in_flight)),
-      problem_(problem_of(cases_.front(), root_)),
-      distribution_(parse_distribution(cases_.front())),
-      experts_(generated_experts(problem_.layer, problem_.scheme, distribution_, settings_.seed,
-                                 settings_.unit_spread)),
-      truths_(problem_, *experts_) {}
+Cache cache_from(const std::string& coordinate) {
+  return coordinate == "hot"    ? Cache::hot
+         : coordinate == "cold" ? Cache::cold
+                                : Cache::cold_weights;
+}
 
-LayerSession::PointResult LayerSession::measure(std::span<const std::size_t> members) {
+Unmeasured unmeasured(Status status, std::string reason) {
+  return {.status = status, .reason = std::move(reason), .check = std::nullopt};
+}
+
+Unmeasured from_fault(const Fault& fault) {
+  const Status status = fault.kind == FaultKind::out_of_memory    ? Status::out_of_memory
+                        : fault.kind == FaultKind::infrastructure ? Status::infrastructure
+                                                                  : Status::error;
+  return unmeasured(status, fault.sentence);
+}
+
+bool taints(const Unmeasured& outcome) { return outcome.status != Status::inaccurate; }
+
+Session::PointResult Session::measure(std::span<const std::size_t> members) {
   PointResult result;
   const auto fail = [&](Status status, std::string reason) {
     if (phase_ == Phase::truth) {
       status = Status::infrastructure;
       reason = "the harness's own fault while " + std::string(to_string(phase_)) + ": " + reason;
     }
-    result.records.push_back(finish(current_, unmeasured(status, std::move(reason)), nullptr));
+    result.records.push_back(finish(current_, unmeasured(status, std::move(reason))));
     result.tainted = true;
   };
   current_ = members.front();
@@ -86,167 +68,14 @@ LayerSession::PointResult LayerSession::measure(std::span<const std::size_t> mem
   return result;
 }
 
-void LayerSession::measure_into(PointResult& result, std::span<const std::size_t> members) {
-  enter(members.front(), Phase::truth);
-  const bool graphs = std::ranges::all_of(
-      members, [this](std::size_t index) { return serves_graphs(cases_[index]); });
-  const Point point = draw_point(cases_[members.front()], graphs);
-  std::vector<Rival> rivals;
-  for (const std::size_t index : members) {
-    auto admitted = admit(index, point, result.tainted);
-    if (auto* finished = std::get_if<Finished>(&admitted)) {
-      result.records.push_back(std::move(*finished));
-    } else {
-      rivals.push_back(std::move(std::get<Rival>(admitted)));
-    }
-    if (result.tainted) return;
-  }
-  if (!rivals.empty()) time_rivals(rivals, point, result);
-}
-
-// Of the backend that the case will run on.
-bool LayerSession::serves_graphs(const CaseCoordinates& c) const {
-  Problem problem = problem_;
-  problem.tokens = c.tokens;
-  const auto backend = std::ranges::find_if(backends_, [&](const Backend* candidate) {
-    return c.backend == "auto" ? !candidate->refuses(problem) : candidate->name() == c.backend;
-  });
-  return backend != backends_.end() && (*backend)->serves_graphs();
-}
-
-Point LayerSession::draw_point(const CaseCoordinates& c, bool graphs) const {
-  Point point{.tokens = c.tokens,
-              .cache = parse_cache(c.cache),
-              .launch = c.launch == "graph" ? Launch::graph : Launch::eager,
-              .check = {},
-              .timed = {}};
-  const RoutingLaw law = parse_routing_law(c.routing, problem_.layer);
-  point.check = make_check_inputs(problem_.layer, distribution_, law, c.tokens, settings_.seed,
-                                  problem_.scheme.get());
-  const auto slots = static_cast<std::size_t>(
-      slots_for(c.tokens, point.cache, graphs ? point.launch : Launch::eager));
-  // Drawing many tokens takes longer than timing them.
-  point.timed.resize(slots);
-  ThreadPool pool(static_cast<int>(
-      std::min<std::size_t>(slots, static_cast<std::size_t>(ThreadPool::usable_processors()))));
-  pool.parallel_for(static_cast<std::int64_t>(slots), [&](std::int64_t slot) {
-    point.timed[static_cast<std::size_t>(slot)] = generate_inputs(
-        problem_.layer, distribution_, law, c.tokens, settings_.seed,
-        kFirstTimedStream + static_cast<std::uint64_t>(slot), problem_.scheme.get());
-  });
-  return point;
-}
-
-std::variant<Rival, LayerSession::Finished> LayerSession::admit(std::size_t index,
-                                                                const Point& point, bool& tainted) {
-  enter(index, Phase::prepare);
-  auto prepared = prepare_case(cases_[index], problem_, backends_, root_);
-  if (!prepared) return finish_unprepared(index, std::move(prepared).error());
-  enter(index, Phase::load);
-  Residence& residence = reside(*prepared);
-  if (const Fault* fault = std::get_if<Fault>(&residence)) {
-    return finish(index, from_fault(*fault), &*prepared);
-  }
-  Rival rival(index, std::move(*prepared), *std::get<std::unique_ptr<ResidentLayer>>(residence));
-  enter(index, Phase::plan);
-  if (const auto fault = rival.plan(point)) {
-    return finish(index, from_fault(*fault), &rival.prepared());
-  }
-  enter(index, Phase::truth);
-  const Truth& truth = truth_for(rival, point);
-  enter(index, Phase::check);
-  if (auto outcome = rival.check(point, truth)) {
-    tainted = taints(*outcome);
-    return finish(index, std::move(*outcome), &rival.prepared());
-  }
-  return rival;
-}
-
-void LayerSession::time_rivals(std::vector<Rival>& rivals, const Point& point,
-                               PointResult& result) {
-  const auto failed = [&](const Rival& rival, Unmeasured outcome) {
-    result.tainted = taints(outcome);
-    result.records.push_back(finish(rival.index(), std::move(outcome), &rival.prepared()));
-  };
-  std::vector<Member> members;
-  for (Rival& rival : rivals) {
-    enter(rival.index(), Phase::time);
-    if (const auto fault = rival.pilot(point, settings_.row_seconds)) {
-      return failed(rival, from_fault(*fault));
-    }
-    members.push_back(rival.member(case_id(cases_[rival.index()])));
-  }
-  Rounds rounds = measure_rounds(members, settings_.stopping, settings_.seed,
-                                 [&](std::size_t row) { enter(rivals[row].index(), Phase::time); });
-  if (rounds.failure) {
-    return failed(rivals[rounds.failure->member], from_fault(rounds.failure->fault));
-  }
-  for (std::size_t i = 0; i < rivals.size(); ++i) {
-    Rival& rival = rivals[i];
-    enter(rival.index(), Phase::truth);
-    const Truth& truth = truth_for(rival, point);
-    enter(rival.index(), Phase::check);
-    if (auto outcome = rival.check_again(point, truth)) {
-      failed(rival, std::move(*outcome));
-      if (result.tainted) return;
-      continue;
-    }
-    result.records.push_back(finish(rival.index(),
-                                    rival.measured(std::move(rounds.members[i]), rounds.rounds),
-                                    &rival.prepared()));
-  }
-}
-
-LayerSession::Residence& LayerSession::reside(const PreparedCase& prepared) {
-  const auto known = residences_.find(prepared.backend);
-  if (known != residences_.end()) return known->second;
-  const double bytes_per_set = expert_bytes(problem_.layer, *problem_.scheme) *
-                               static_cast<double>(problem_.layer.local_experts());
-  const auto device_bytes = static_cast<double>(prepared.backend->device().memory_bytes);
-  const double memory = std::min(device_bytes > 0 ? device_bytes : available_memory_bytes(),
-                                 available_memory_bytes());
-  const std::int64_t sets = choose_weight_sets(
-      std::min(weight_sets_wanted(prepared), settings_.max_weight_sets), bytes_per_set, memory);
-  auto loaded = ResidentLayer::load(*prepared.backend, problem_, *experts_, sets);
-  Residence residence =
-      loaded ? Residence(std::move(loaded).value()) : Residence(std::move(loaded).error());
-  return residences_.emplace(prepared.backend, std::move(residence)).first->second;
-}
-
-// The most that any case needs: of each routing, the one with the fewest tokens touches least.
-std::int64_t LayerSession::weight_sets_wanted(const PreparedCase& prepared) const {
-  std::map<std::string, std::int64_t> least_tokens;
-  for (const CaseCoordinates& c : cases_) {
-    if (parse_cache(c.cache) != Cache::cold_weights || c.tokens == 0) continue;
-    const auto [entry, added] = least_tokens.emplace(c.routing, c.tokens);
-    if (!added) entry->second = std::min(entry->second, c.tokens);
-  }
-  const std::int64_t cache_bytes = prepared.backend->device().last_level_cache_bytes;
-  std::int64_t sets = 1;
-  for (const auto& [routing, tokens] : least_tokens) {
-    const RoutingLaw law = parse_routing_law(routing, problem_.layer);
-    const OwnedInputs inputs =
-        generate_inputs(problem_.layer, distribution_, law, tokens, settings_.seed,
-                        kFirstTimedStream, problem_.scheme.get());
-    const Work work = work_of(problem_.layer, *problem_.scheme, Numerics{}, inputs.view());
-    sets = std::max(sets, weight_sets_for_cold(work.weight_bytes, cache_bytes));
-  }
-  return sets;
-}
-
-const Truth& LayerSession::truth_for(const Rival& rival, const Point& point) {
-  return truths_.truth(cases_[rival.index()].routing, point.check.pool, rival.identity().numerics);
-}
-
-void LayerSession::enter(std::size_t index, Phase phase) {
+void Session::enter(std::size_t index, Phase phase) {
   current_ = index;
   phase_ = phase;
-  in_flight_(index, phase);
+  setup_.in_flight(index, phase);
 }
 
-LayerSession::Finished LayerSession::finish_unprepared(std::size_t index,
-                                                       Unprepared unprepared) const {
-  Finished finished = finish(index, std::move(unprepared.outcome), nullptr);
+Session::Finished Session::finish_unprepared(std::size_t index, Unprepared unprepared) const {
+  Finished finished = finish(index, std::move(unprepared.outcome));
   if (unprepared.backend != nullptr) {
     finished.record.backend = unprepared.backend->name();
     finished.record.device = device_key(unprepared.backend->device());
@@ -254,22 +83,28 @@ LayerSession::Finished LayerSession::finish_unprepared(std::size_t index,
   return finished;
 }
 
-LayerSession::Finished LayerSession::finish(std::size_t index,
-                                            std::variant<Measured, Unmeasured> outcome,
-                                            const PreparedCase* prepared) const {
+Session::Finished Session::finish(std::size_t index, std::variant<Measured, Unmeasured> outcome,
+                                  const Resolved& resolved) const {
   CaseRecord record;
-  record.coordinates = cases_[index];
+  record.coordinates = at(index);
   record.backend = record.coordinates.backend;
-  record.seed = settings_.seed;
+  record.seed = setup_.settings.seed;
   record.outcome = std::move(outcome);
-  if (prepared != nullptr) {
-    record.backend = prepared->backend->name();
-    record.config = prepared->config_record;
-    record.device = device_key(prepared->backend->device());
+  if (resolved.backend != nullptr) {
+    record.backend = resolved.backend->name();
+    record.config = *resolved.config;
+    record.device = device_key(resolved.backend->device());
   } else {
     record.config.source = config_source(record.coordinates.config);
   }
   return {index, std::move(record), phase_ >= Phase::check};
+}
+
+std::unique_ptr<Session> make_session(Session::Setup setup) {
+  if (const Op* op = find_op(setup.cases.front().op)) {
+    return std::make_unique<OpSession>(std::move(setup), *op);
+  }
+  return std::make_unique<LayerSession>(std::move(setup));
 }
 
 }  // namespace moegauge

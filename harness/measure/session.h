@@ -1,18 +1,20 @@
-// Measures the points of one layer x scheme in turn and keeps what they share: loaded weights,
+// Measures the points of one group of cases in turn and keeps what they share: loaded weights,
 // ceilings, truths. Runs inside a worker process (harness/worker) but knows nothing of processes.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
-#include "harness/measure/rival.h"
-#include "harness/measure/truth_cache.h"
+#include "harness/measure/prepare.h"
+#include "harness/measure/timed_run.h"
 #include "harness/result/record.h"
 
 namespace moegauge {
@@ -33,14 +35,30 @@ struct MeasureSettings {
 enum class Phase : std::uint8_t { prepare, load, plan, truth, check, time };
 std::string_view to_string(Phase phase);
 
-class LayerSession {
+// Streams of one seed's draws: the check's pool, then one per slot of timed inputs.
+inline constexpr std::uint64_t kCheckStream = 0, kFirstTimedStream = 1;
+
+Cache cache_from(const std::string& coordinate);
+Unmeasured unmeasured(Status status, std::string reason);
+
+// The backend and config that a case came to; nullptr where it did not get that far.
+struct Resolved {
+  const Backend* backend = nullptr;
+  const ConfigRecord* config = nullptr;
+};
+
+class Session {
  public:
   using InFlight = std::function<void(std::size_t case_index, Phase phase)>;
 
-  // `cases` agree in all but backend, config, tokens, routing and launch. Throws InputError.
-  LayerSession(std::vector<CaseCoordinates> cases, std::filesystem::path root,
-               std::span<const Backend* const> backends, MeasureSettings settings,
-               InFlight in_flight);
+  // What sessions of every kind are made of.
+  struct Setup {
+    std::vector<CaseCoordinates> cases;
+    std::filesystem::path root;
+    std::span<const Backend* const> backends;
+    MeasureSettings settings;
+    InFlight in_flight;
+  };
 
   struct Finished {
     std::size_t index = 0;
@@ -53,38 +71,74 @@ class LayerSession {
     // without a record are for another one.
     bool tainted = false;
   };
+
+  virtual ~Session() = default;
   // Checks and times the cases with these indices, members of one point, together.
   PointResult measure(std::span<const std::size_t> members);
 
- private:
-  using Residence = std::variant<std::unique_ptr<ResidentLayer>, Fault>;
+ protected:
+  explicit Session(Setup setup) : setup_(std::move(setup)) {}
 
-  void measure_into(PointResult& result, std::span<const std::size_t> members);
-  bool serves_graphs(const CaseCoordinates& c) const;
-  Point draw_point(const CaseCoordinates& c, bool graphs) const;
-  // A member that got as far as the timing, or its record.
-  std::variant<Rival, Finished> admit(std::size_t index, const Point& point, bool& tainted);
-  void time_rivals(std::vector<Rival>& rivals, const Point& point, PointResult& result);
-  Residence& reside(const PreparedCase& prepared);
-  std::int64_t weight_sets_wanted(const PreparedCase& prepared) const;
-  const Truth& truth_for(const Rival& rival, const Point& point);
+  virtual void measure_into(PointResult& result, std::span<const std::size_t> members) = 0;
+
+  const CaseCoordinates& at(std::size_t index) const { return setup_.cases[index]; }
   void enter(std::size_t index, Phase phase);
   Finished finish_unprepared(std::size_t index, Unprepared unprepared) const;
   Finished finish(std::size_t index, std::variant<Measured, Unmeasured> outcome,
-                  const PreparedCase* prepared) const;
+                  const Resolved& resolved = {}) const;
 
-  const std::vector<CaseCoordinates> cases_;
-  const std::filesystem::path root_;
-  const std::span<const Backend* const> backends_;
-  const MeasureSettings settings_;
-  const InFlight in_flight_;
-  const Problem problem_;
-  const Distribution distribution_;
-  const std::unique_ptr<ExpertSource> experts_;
-  std::map<const Backend*, Residence> residences_;
-  TruthCache truths_;
+  // Times rivals that passed their check, and checks them again. `pilot` and `check_again` are
+  // asked of each rival.
+  template <typename Rival, typename Pilot, typename CheckAgain>
+  void time_rivals(std::vector<Rival>& rivals, const Pilot& pilot, const CheckAgain& check_again,
+                   PointResult& result);
+
+  const Setup setup_;
+
+ private:
   std::size_t current_ = 0;  // the case in flight, and what it does
   Phase phase_ = Phase::prepare;
 };
+
+// The session of cases that agree in all but backend, config, tokens, routing and launch: of a
+// single op, or of whole layers. Throws InputError.
+std::unique_ptr<Session> make_session(Session::Setup setup);
+
+// The status of a case that ended in a device's fault.
+Unmeasured from_fault(const Fault& fault);
+// A wrong number is a finding about a kernel, everything else an accident after a launch.
+bool taints(const Unmeasured& outcome);
+
+template <typename Rival, typename Pilot, typename CheckAgain>
+void Session::time_rivals(std::vector<Rival>& rivals, const Pilot& pilot,
+                          const CheckAgain& check_again, PointResult& result) {
+  const auto failed = [&](const Rival& rival, Unmeasured outcome) {
+    result.tainted = taints(outcome);
+    result.records.push_back(finish(rival.index(), std::move(outcome), rival.resolved()));
+  };
+  std::vector<Member> members;
+  for (Rival& rival : rivals) {
+    enter(rival.index(), Phase::time);
+    if (const auto fault = pilot(rival)) return failed(rival, from_fault(*fault));
+    members.push_back(rival.member(case_id(at(rival.index()))));
+  }
+  Rounds rounds = measure_rounds(members, setup_.settings.stopping, setup_.settings.seed,
+                                 [&](std::size_t row) { enter(rivals[row].index(), Phase::time); });
+  if (rounds.failure) {
+    return failed(rivals[rounds.failure->member], from_fault(rounds.failure->fault));
+  }
+  for (std::size_t i = 0; i < rivals.size(); ++i) {
+    Rival& rival = rivals[i];
+    enter(rival.index(), Phase::check);
+    if (auto outcome = check_again(rival)) {
+      failed(rival, std::move(*outcome));
+      if (result.tainted) return;
+      continue;
+    }
+    result.records.push_back(finish(rival.index(),
+                                    rival.measured(std::move(rounds.members[i]), rounds.rounds),
+                                    rival.resolved()));
+  }
+}
 
 }  // namespace moegauge

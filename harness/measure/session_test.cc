@@ -16,9 +16,9 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-class Session : public ::testing::Test {
+class Sessions : public ::testing::Test {
  protected:
-  LayerSession::Finished measure(const Script& script, const std::string& routing = "uniform") {
+  Session::Finished measure(const Script& script, const std::string& routing = "uniform") {
     const ScriptedBackend backend(script);
     const std::vector<const Backend*> backends = {&backend};
     CaseCoordinates c;
@@ -26,12 +26,12 @@ class Session : public ::testing::Test {
     c.scheme = "bf16";
     c.tokens = 2;
     c.routing = routing;
-    LayerSession session({c}, {}, backends, {},
-                         [this](std::size_t, Phase phase) { phases_.push_back(phase); });
+    const auto session = make_session(
+        {{c}, {}, backends, {}, [this](std::size_t, Phase phase) { phases_.push_back(phase); }});
     const std::vector<std::size_t> members = {0};
-    return session.measure(members).records.at(0);
+    return session->measure(members).records.at(0);
   }
-  static const Unmeasured& outcome(const LayerSession::Finished& finished) {
+  static const Unmeasured& outcome(const Session::Finished& finished) {
     return std::get<Unmeasured>(finished.record.outcome);
   }
 
@@ -39,7 +39,7 @@ class Session : public ::testing::Test {
   std::vector<Phase> phases_;
 };
 
-TEST_F(Session, AFaultThatIsNoKernelsIsOfTheInfrastructure) {
+TEST_F(Sessions, AFaultThatIsNoKernelsIsOfTheInfrastructure) {
   const auto finished = measure({.name = "honest"}, "a trace that was deleted");
   EXPECT_EQ(outcome(finished).status, Status::infrastructure);
   EXPECT_THAT(outcome(finished).reason,
@@ -47,7 +47,7 @@ TEST_F(Session, AFaultThatIsNoKernelsIsOfTheInfrastructure) {
   EXPECT_FALSE(finished.launched);
 }
 
-TEST_F(Session, AnExceptionOfAKernelIsItsOwn) {
+TEST_F(Sessions, AnExceptionOfAKernelIsItsOwn) {
   const auto finished = measure({.name = "throws", .on_run = [](int) -> std::optional<Fault> {
                                    throw std::runtime_error("a kernel threw");
                                  }});
@@ -57,7 +57,7 @@ TEST_F(Session, AnExceptionOfAKernelIsItsOwn) {
 }
 
 // Every launch lies in the phases that a fault is blamed on the kernel in.
-TEST_F(Session, TheTruthIsComputedOutsideOfTheCheck) {
+TEST_F(Sessions, TheTruthIsComputedOutsideOfTheCheck) {
   std::vector<Phase> at_launch;
   measure({.name = "honest", .on_run = [&](int) -> std::optional<Fault> {
              at_launch.push_back(phases_.back());

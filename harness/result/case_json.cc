@@ -26,6 +26,7 @@ const std::string& word(const std::array<std::string, n>& words, Enum value) {
 Json coordinates_to_json(const CaseCoordinates& c) {
   Json json;
   json["op"] = c.op;
+  if (!c.op_fields.empty()) json["op_fields"] = Json::parse(c.op_fields);
   json["model"] = c.model;
   json["scheme"] = c.scheme;
   json["tp"] = c.tp;

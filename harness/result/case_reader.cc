@@ -34,6 +34,9 @@ std::string string_or_empty(const JsonCursor& cursor, std::string_view key) {
 CaseCoordinates read_coordinates(const JsonCursor& top) {
   CaseCoordinates c;
   c.op = top.at("op").string();
+  if (const auto fields = top.find("op_fields")) {
+    c.op_fields = op_fields_text(op_fields_from(fields->json().dump(), fields->place()));
+  }
   c.model = top.at("model").string();
   c.scheme = top.at("scheme").string();
   c.tp = top.at("tp").integer(1, any_count);

@@ -35,7 +35,7 @@ std::string shown_config(const std::string& config) {
 }
 
 std::string head(const CaseCoordinates& c) {
-  return id_part(c.op) + "/" + id_part(c.model) + "/" + id_part(c.scheme) + "/tp" +
+  return op_label(c) + "/" + id_part(c.model) + "/" + id_part(c.scheme) + "/tp" +
          std::to_string(c.tp) + ".ep" + std::to_string(c.ep) + "/";
 }
 
@@ -45,6 +45,41 @@ std::string tail(const CaseCoordinates& c) {
 }
 
 }  // namespace
+
+std::string op_label(const CaseCoordinates& c) {
+  std::string label = id_part(c.op);
+  char before = ':';
+  for (const auto& [name, value] : op_fields_from(c.op_fields, "op_fields")) {
+    const auto* number = std::get_if<std::int64_t>(&value);
+    label += before + id_part(name) + "=" +
+             (number != nullptr ? std::to_string(*number) : id_part(std::get<std::string>(value)));
+    before = ',';
+  }
+  return label;
+}
+
+std::string op_fields_text(const OpFields& fields) {
+  if (fields.empty()) return "";
+  nlohmann::json json;
+  for (const auto& [name, value] : fields) {
+    std::visit([&](const auto& v) { json[name] = v; }, value);
+  }
+  return json.dump();
+}
+
+OpFields op_fields_from(const std::string& text, const std::string& where) {
+  OpFields fields;
+  if (text.empty()) return fields;
+  const auto document = JsonDocument::parse(text, where);
+  for (const auto& [name, value] : JsonCursor(document).members()) {
+    if (value.is_string()) {
+      fields[name] = value.string();
+    } else {
+      fields[name] = value.integer(INT64_MIN, INT64_MAX);
+    }
+  }
+  return fields;
+}
 
 std::string case_id(const CaseCoordinates& c) {
   return head(c) + id_part(c.backend) + "/" + shown_config(c.config) + "/" + tail(c);

@@ -169,6 +169,17 @@ Model load_model(const std::string& name_or_path, const fs::path& root) {
   return model;
 }
 
+Router router_of(const Model& model) {
+  return {.rule = routing_rule_from(model.routing_rule).value_or(RoutingRule::softmax),
+          .experts = model.layer.experts,
+          .top_k = model.layer.top_k,
+          .renormalize = model.renormalize,
+          .groups = model.groups,
+          .top_groups = model.top_groups,
+          .scaling_factor = model.scaling_factor,
+          .shared_experts = model.shared_experts};
+}
+
 Layer rank_layer(const Model& model, std::int64_t tp, std::int64_t ep) {
   const auto number = [](std::int64_t value) { return std::to_string(value); };
   Layer layer = model.layer;

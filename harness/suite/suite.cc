@@ -13,6 +13,7 @@
 #include "harness/json/nearest.h"
 #include "reference/base/input_error.h"
 #include "reference/inputs.h"
+#include "reference/ops/op.h"
 #include "reference/schemes/scheme.h"
 
 namespace moegauge {
@@ -20,8 +21,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::vector<std::string> ops = {"fused_moe",    "route",      "align", "quantize",
-                                      "grouped_gemm", "activation", "reduce"};
+// The whole layer, which is the default, then the single ops.
+const std::vector<std::string>& op_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all = {CaseCoordinates{}.op};
+    for (const Op* op : all_ops()) all.emplace_back(op->name());
+    return all;
+  }();
+  return names;
+}
 const std::vector<std::string> input_names = {"gaussian", "heavy_tail", "uniform", "degenerate",
                                               "exact"};
 const std::vector<std::string> cache_names = {"cold_weights", "cold", "hot"};
@@ -109,7 +117,7 @@ const std::vector<Field>& fields() {
   using J = JsonCursor;
   using X = Context;
   static const std::vector<Field> all = {
-      {"op", [](const J& v, const X&, C& c) { c.op = listed(v, ops, "op"); }},
+      {"op", [](const J& v, const X&, C& c) { c.op = listed(v, op_names(), "op"); }},
       {"model", [](const J& v, const X& x, C& c) { c.model = read_model_name(v, x); }},
       {"tp", [](const J& v, const X&, C& c) { c.tp = v.integer(1, max_ranks); }},
       {"ep", [](const J& v, const X&, C& c) { c.ep = v.integer(1, max_ranks); }},
@@ -128,6 +136,9 @@ const std::vector<Field>& fields() {
 std::vector<std::string> field_names() {
   std::vector<std::string> names;
   for (const auto& field : fields()) names.push_back(field.key);
+  for (const Op* op : all_ops()) {
+    for (const OpField& field : op->fields()) names.push_back(field.name);
+  }
   return names;
 }
 
@@ -141,12 +152,68 @@ std::vector<JsonCursor> values_of(const JsonCursor& value) {
 
 constexpr std::size_t max_cases = 1'000'000;
 
+OpValue read_op_value(const JsonCursor& value, const OpField& field) {
+  if (field.words.empty()) return value.integer(field.low, field.high);
+  return listed(value, field.words, field.name);
+}
+
+// Refuses fields of other ops; those of `defaults` are for the ops that have them.
+void require_own_fields(const JsonCursor& entry, const CaseCoordinates& c, const Op* op) {
+  std::vector<std::string> own;
+  if (op != nullptr) {
+    for (const OpField& field : op->fields()) own.push_back(field.name);
+  }
+  for (const Op* other : all_ops()) {
+    for (const OpField& field : other->fields()) {
+      const auto found = entry.find(field.name);
+      if (!found || std::ranges::find(own, field.name) != own.end()) continue;
+      found->fail("the op " + c.op + " has no field " + in_quotes(field.name),
+                  own.empty() ? "it has none of its own" : "it has " + joined(own));
+    }
+  }
+}
+
+// The products of one case's op fields, in the op's order.
+std::vector<CaseCoordinates> expand_op_fields(const CaseCoordinates& c, const JsonCursor& entry,
+                                              const std::optional<JsonCursor>& defaults) {
+  const Op* op = find_op(c.op);
+  require_own_fields(entry, c, op);
+  if (op == nullptr) return {c};
+  std::vector<OpFields> products = {OpFields{}};
+  for (const OpField& field : op->fields()) {
+    auto found = entry.find(field.name);
+    if (!found && defaults) found = defaults->find(field.name);
+    std::vector<OpValue> values = {field.fallback};
+    if (found) {
+      values.clear();
+      for (const auto& value : values_of(*found)) values.push_back(read_op_value(value, field));
+    }
+    std::vector<OpFields> longer;
+    for (const OpFields& partial : products) {
+      for (const OpValue& value : values) longer.emplace_back(partial)[field.name] = value;
+    }
+    products = std::move(longer);
+  }
+  std::vector<CaseCoordinates> cases;
+  for (const OpFields& fields : products) cases.emplace_back(c).op_fields = op_fields_text(fields);
+  return cases;
+}
+
 // The product of an entry's lists, where `defaults` speak for absent keys.
 std::vector<CaseCoordinates> expand(const JsonCursor& entry,
                                     const std::optional<JsonCursor>& defaults,
                                     const Context& context) {
   std::vector<CaseCoordinates> cases = {CaseCoordinates{}};
+  const auto add_op_fields = [&] {
+    std::vector<CaseCoordinates> longer;
+    for (const auto& partial : cases) {
+      const auto expanded = expand_op_fields(partial, entry, defaults);
+      longer.insert(longer.end(), expanded.begin(), expanded.end());
+    }
+    cases = std::move(longer);
+  };
   for (const auto& field : fields()) {
+    if (field.key == "model") add_op_fields();  // the op is known by now
     auto found = entry.find(field.key);
     if (!found && defaults) found = defaults->find(field.key);
     if (!found) {

@@ -30,16 +30,27 @@ struct CaseCoordinates {
   std::string cache = "cold_weights";
   std::string launch = "graph";  // backends without graphs run eagerly and record so
   std::int64_t tokens = 1;       // M
+  // Of a single op (reference/ops/op.h): all of its own fields, compact JSON with sorted keys;
+  // empty where it has none.
+  std::string op_fields = {};
 
   friend bool operator==(const CaseCoordinates&, const CaseCoordinates&) = default;
 };
 
-// `op/model/scheme/tp1.ep1/backend/config/routing/inputs/cache/launch/M=16`; an inline config is
-// shown as #hash8. "/", "%", white space and control characters inside a part (of a path) are
-// written %2F and so on, so that different coordinates never share an id. Unique within a result.
+// `op/model/scheme/tp1.ep1/backend/config/routing/inputs/cache/launch/M=16`; an op's own fields
+// follow its name, `align:block_size=64,remote_experts=blocks`; an inline config is shown as
+// #hash8. "/", "%", white space and control characters inside a part (of a path) are written %2F
+// and so on, so that different coordinates never share an id. Unique within a result.
 std::string case_id(const CaseCoordinates& c);
 // The id without backend and config: what rivals are compared on.
 std::string point_id(const CaseCoordinates& c);
+
+// The op with its own fields, as it stands in an id.
+std::string op_label(const CaseCoordinates& c);
+
+// CaseCoordinates::op_fields and what it says. op_fields_from throws InputError that names `where`.
+std::string op_fields_text(const OpFields& fields);
+OpFields op_fields_from(const std::string& text, const std::string& where);
 
 // What the coordinate `config` asks for.
 struct ConfigRequest {
@@ -98,6 +109,9 @@ struct UnknownName {
 };
 UnknownName unknown_scheme(const std::string& name);
 
+// The model's routing rule with its numbers.
+Router router_of(const Model& model);
+
 inline constexpr std::int64_t max_tokens = std::int64_t{1} << 20;
 
 struct Suite {
@@ -106,11 +120,11 @@ struct Suite {
   std::vector<CaseCoordinates> cases = {};  // expanded products, duplicates refused
 };
 
-// Expands products in a fixed order, whatever the order of the keys: op, model, tp, ep, scheme,
-// inputs, routing, cache, launch, tokens, backend, config, the last fastest. So one layer's cases
-// are adjacent, and within them each point's rivals. Values keep their order in the file. A
-// duplicate case is refused: a suite that lists one twice measures something other than its author
-// thinks.
+// Expands products in a fixed order, whatever the order of the keys: op, its own fields, model, tp,
+// ep, scheme, inputs, routing, cache, launch, tokens, backend, config, the last fastest. So one
+// layer's cases are adjacent, and within them each point's rivals. Values keep their order in the
+// file. A duplicate case is refused: a suite that lists one twice measures something other than its
+// author thinks.
 //
 // Throws InputError, also where a model does not exist or does not divide by tp and ep, or a named
 // file is missing. `root` is the folder that holds suites/ and kernels/.

@@ -111,6 +111,43 @@ std::string with(const std::string& pair) {
          "}]";
 }
 
+TEST_F(SuiteFile, ExpandsAnOpsOwnFieldsIntoItsId) {
+  EXPECT_EQ(
+      ids(R"("defaults": {"model": "mixtral-8x7b", "scheme": "bf16", "tokens": 4, "block_size": 16},
+             "cases": [{"op": ["align", "reduce"], "tp": 1}, {"op": "align", "block_size": [32, 8]}])"),
+      (std::vector<std::string>{
+          "align:block_size=16,remote_experts=blocks/mixtral-8x7b/bf16/tp1.ep1/auto/default/"
+          "uniform/"
+          "gaussian/cold_weights/graph/M=4",
+          "reduce:pair_out=activation_dtype/mixtral-8x7b/bf16/tp1.ep1/auto/default/uniform/"
+          "gaussian/"
+          "cold_weights/graph/M=4",
+          "align:block_size=32,remote_experts=blocks/mixtral-8x7b/bf16/tp1.ep1/auto/default/"
+          "uniform/"
+          "gaussian/cold_weights/graph/M=4",
+          "align:block_size=8,remote_experts=blocks/mixtral-8x7b/bf16/tp1.ep1/auto/default/uniform/"
+          "gaussian/cold_weights/graph/M=4"}));
+}
+
+TEST_F(SuiteFile, RefusesFieldsOfAnotherOpAndWrongValuesOfOnesOwn) {
+  const auto one = [&](const std::string& fields) {
+    return refusal(R"("cases": [{"model": "mixtral-8x7b", "scheme": "bf16", "tokens": 4, )" +
+                   fields + "}]");
+  };
+  EXPECT_EQ(one(R"("op": "reduce", "block_size": 8)"),
+            "s.json:3: /cases/0/block_size: the op reduce has no field \"block_size\"; it has "
+            "pair_out");
+  EXPECT_EQ(one(R"("block_size": 8)"),
+            "s.json:3: /cases/0/block_size: the op fused_moe has no field \"block_size\"; it has "
+            "none of its own");
+  EXPECT_THAT(one(R"("op": "align", "blok_size": 8)"),
+              testing::HasSubstr("did you mean \"block_size\"?"));
+  EXPECT_THAT(one(R"("op": "align", "remote_experts": "skiped")"),
+              testing::HasSubstr("did you mean \"skipped\"?"));
+  EXPECT_THAT(one(R"("op": "align", "block_size": 0)"), testing::HasSubstr("/cases/0/block_size"));
+  EXPECT_THAT(one(R"("op": "aling")"), testing::HasSubstr("did you mean \"align\"?"));
+}
+
 TEST_F(SuiteFile, RefusesMisspeltKeysAndNamesTheRightOne) {
   EXPECT_EQ(refusal(with(R"("cofnig": "tuned")")),
             "s.json:4: /cases/0/cofnig: unknown key \"cofnig\"; did you mean \"config\"?");

@@ -79,9 +79,9 @@ class AnyKernel : public ::testing::Test {
     settings.seed = 1;
     settings.unit_spread = 2;
     settings.stopping.seconds_per_member = 0.01;
-    LayerSession session({c}, {}, backends, settings, [](std::size_t, Phase) {});
+    const auto session = make_session({{c}, {}, backends, settings, [](std::size_t, Phase) {}});
     const std::vector<std::size_t> members = {0};
-    return session.measure(members).records.at(0).record;
+    return session->measure(members).records.at(0).record;
   }
 
   static std::vector<const Backend*> mutant(const std::string& name) {

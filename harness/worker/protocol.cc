@@ -16,7 +16,7 @@ ordered_json to_json(const CaseCoordinates& c) {
   return {{"op", c.op},         {"model", c.model},     {"scheme", c.scheme},
           {"tp", c.tp},         {"ep", c.ep},           {"backend", c.backend},
           {"config", c.config}, {"routing", c.routing}, {"inputs", c.inputs},
-          {"cache", c.cache},   {"launch", c.launch},   {"tokens", c.tokens}};
+          {"cache", c.cache},   {"launch", c.launch},   {"tokens", c.tokens},   {"op_fields", c.op_fields}};
 }
 
 CaseCoordinates coordinates_from(const ordered_json& json) {
@@ -33,6 +33,7 @@ CaseCoordinates coordinates_from(const ordered_json& json) {
   json.at("cache").get_to(c.cache);
   json.at("launch").get_to(c.launch);
   json.at("tokens").get_to(c.tokens);
+  json.at("op_fields").get_to(c.op_fields);
   return c;
 }
 

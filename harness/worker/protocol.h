@@ -21,7 +21,7 @@
 
 namespace moegauge {
 
-// Cases of one LayerSession and how to measure them.
+// Cases of one Session and how to measure them.
 struct Job {
   std::vector<CaseCoordinates> cases;
   MeasureSettings settings;
@@ -35,10 +35,10 @@ struct Reply {
   // A finished case ...
   std::optional<std::size_t> index = {};
   std::optional<CaseRecord> record = {};
-  bool launched = false;  // LayerSession::Finished
+  bool launched = false;  // Session::Finished
   // ... or the end of the point.
   bool point_done = false;
-  bool tainted = false;  // LayerSession::PointResult
+  bool tainted = false;  // Session::PointResult
 };
 
 std::string to_line(const Job& job);

@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "harness/measure/prepare.h"
 #include "harness/worker/process.h"
 #include "harness/worker/protocol.h"
 #include "harness/worker/schedule.h"

@@ -20,9 +20,9 @@ void serve(const WorkerPipes& pipes, std::span<const Backend* const> backends) {
     page->phase.store(static_cast<std::uint32_t>(phase), std::memory_order_relaxed);
     page->case_index.store(static_cast<std::uint32_t>(index), std::memory_order_release);
   };
-  LayerSession session(job.cases, find_root(), backends, job.settings, in_flight);
+  const auto session = make_session({job.cases, find_root(), backends, job.settings, in_flight});
   while (requests.read(line)) {
-    const auto result = session.measure(request_from(line).members);
+    const auto result = session->measure(request_from(line).members);
     for (const auto& [index, record, launched] : result.records) {
       write_line(pipes.replies,
                  to_line(Reply{.index = index, .record = record, .launched = launched}));

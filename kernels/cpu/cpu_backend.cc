@@ -9,6 +9,7 @@
 #include "kernels/cpu/cpu_config.h"
 #include "kernels/cpu/cpu_layer.h"
 #include "kernels/cpu/machine.h"
+#include "kernels/cpu/ops/cpu_op.h"
 #include "reference/base/process_limits.h"
 
 namespace moegauge {
@@ -161,17 +162,55 @@ class CpuBackend final : public Backend {
       return Unexpected{Fault{FaultKind::error, refusal->sentence}};
     }
     const auto served = find_recipe(*problem.scheme, problem.layer);
-    const KernelTable& table = kernels(*level_);
+    return measured_ceilings(kernels(*level_).dot_unit(served->recipe.activation));
+  }
+
+  std::optional<Refusal> refuses_op(const OpProblem& problem) const override {
+    if (!level_) return Refusal{RefusalReason::instruction_set, level_.error()};
+    const CpuOp* op = find_cpu_op(problem.op);
+    return op != nullptr ? op->refuses(problem) : Backend::refuses_op(problem);
+  }
+
+  Config default_op_config(const OpProblem& problem) const override {
+    return refuses_op(problem) ? Config{} : find_cpu_op(problem.op)->default_config(problem);
+  }
+
+  std::optional<Refusal> refuses_op_config(const OpProblem& problem,
+                                           const Config& config) const override {
+    if (auto refusal = refuses_op(problem)) return refusal;
+    return find_cpu_op(problem.op)->refuses_config(problem, config);
+  }
+
+  Expected<std::unique_ptr<LoadedOp>, Fault> load_op(const OpProblem& problem,
+                                                     std::span<const Tensor> weights,
+                                                     int weight_sets) const override {
+    if (auto refusal = refuses_op(problem)) {
+      return Unexpected{Fault{FaultKind::error, refusal->sentence}};
+    }
+    return load_cpu_op(problem, weights, weight_sets, *level_);
+  }
+
+  Expected<Ceilings, Fault> measure_op_ceilings(const OpProblem& problem) const override {
+    if (auto refusal = refuses_op(problem)) {
+      return Unexpected{Fault{FaultKind::error, refusal->sentence}};
+    }
+    const auto unit = find_cpu_op(problem.op)->dot_unit(problem, kernels(*level_));
+    auto ceilings = measured_ceilings(unit.value_or(DotUnit::fp32));
+    if (ceilings && !unit) ceilings->dot_flops_per_s = 0;
+    return ceilings;
+  }
+
+ private:
+  Expected<Ceilings, Fault> measured_ceilings(DotUnit unit) const {
     try {
-      return cpu::measure_ceilings(table, table.dot_unit(served->recipe.activation),
-                                   machine().processors, machine().last_level_cache_bytes);
+      return cpu::measure_ceilings(kernels(*level_), unit, machine().processors,
+                                   machine().last_level_cache_bytes);
     } catch (const std::bad_alloc&) {
       return Unexpected{
           Fault{FaultKind::out_of_memory, "no memory for the buffer that measures the read rate"}};
     }
   }
 
- private:
   Expected<IsaLevel, std::string> level_;
 };
 

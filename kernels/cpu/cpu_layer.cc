@@ -11,6 +11,7 @@
 #include "kernels/cpu/code_hash.h"
 #include "kernels/cpu/cpu_config.h"
 #include "kernels/cpu/layer_kernel.h"
+#include "kernels/cpu/plan_parts.h"
 #include "reference/base/fnv1a.h"
 #include "reference/base/process_limits.h"
 
@@ -25,11 +26,6 @@ KernelIdentity make_identity(const Problem& problem, const Served& served, IsaLe
     text += " " + key + "=" + std::to_string(value);
   }
   return {problem.scheme->name(), served.recipe.numerics, fnv1a_hex(text)};
-}
-
-std::string out_of_memory(std::string_view what) {
-  return std::string(what) + " could not be allocated; " + std::to_string(available_memory()) +
-         " bytes of memory are available";
 }
 
 class CpuPlan final : public Plan {
@@ -68,7 +64,6 @@ class CpuPlan final : public Plan {
     std::vector<float> topk_weights;
   };
   std::optional<Fault> bad_slot(int slot) const;
-  void evict();
 
   Layer layer_;
   KernelIdentity identity_;
@@ -78,7 +73,7 @@ class CpuPlan final : public Plan {
   LayerKernel kernel_;
   std::vector<Slot> slots_;
   std::int64_t tokens_ = 0;
-  Array<std::byte> eviction_;
+  CacheEvictor evictor_;
 };
 
 std::optional<Fault> CpuPlan::bad_slot(int slot) const {
@@ -121,25 +116,6 @@ std::optional<Fault> CpuPlan::poison() {
   return std::nullopt;
 }
 
-// Streams through four last-level caches, so that neither weights nor activations are left in one.
-void CpuPlan::evict() {
-  constexpr std::int64_t kChunk = std::int64_t{1} << 20;
-  const std::int64_t chunks = 4 * machine().last_level_cache_bytes / kChunk + 1;
-  if (eviction_.size() == 0) {
-    eviction_ = Array<std::byte>(chunks * kChunk);
-    std::ranges::fill(eviction_.span(), std::byte{1});
-  }
-  std::atomic<std::uint64_t> sink = 0;
-  // Every thread has caches of its own: each goes through as much as it can get.
-  pool_->parallel_for(
-      chunks,
-      [&](std::int64_t c) {
-        sink.fetch_add(kernels_.sum(eviction_.data() + c * kChunk, kChunk),
-                       std::memory_order_relaxed);
-      },
-      Schedule::contiguous);
-}
-
 Expected<double, Fault> CpuPlan::run(const RunRequest& request) {
   if (tokens_ == 0) return 0.0;
   using Clock = std::chrono::steady_clock;
@@ -149,7 +125,7 @@ Expected<double, Fault> CpuPlan::run(const RunRequest& request) {
       Slot& slot = slots_[request.slot_of(call, slots_.size())];
       const auto sets = static_cast<std::size_t>(weights_.sets());
       const int set = static_cast<int>(request.set_of(call, sets));
-      if (request.cache == Cache::cold) evict();
+      if (request.cache == Cache::cold) evictor_.evict(kernels_, *pool_);
       const auto begin = Clock::now();
       kernel_.run(set, {tokens_, slot.x, slot.topk_ids, slot.topk_weights}, slot.y);
       seconds += std::chrono::duration<double>(Clock::now() - begin).count();

@@ -87,4 +87,20 @@ const KernelTable& kernels(IsaLevel level) {
   return portable_kernels();
 }
 
+const OpTable& op_table(IsaLevel level) {
+#if defined(__x86_64__)
+  switch (level) {
+    case IsaLevel::portable:
+      return portable_ops();
+    case IsaLevel::avx2:
+      return avx2_ops();
+    case IsaLevel::avx512:
+    case IsaLevel::avx512_bf16:  // its dot instruction is nothing to elementwise work
+      return avx512_ops();
+  }
+#endif
+  static_cast<void>(level);
+  return portable_ops();
+}
+
 }  // namespace moegauge::cpu

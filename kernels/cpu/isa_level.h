@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "kernels/cpu/isa/kernel_table.h"
+#include "kernels/cpu/isa/op_table.h"
 #include "reference/base/expected.h"
 
 namespace moegauge::cpu {
@@ -32,5 +33,6 @@ Expected<IsaLevel, std::string> chosen_isa_level();
 
 // `level` must be supported.
 const KernelTable& kernels(IsaLevel level);
+const OpTable& op_table(IsaLevel level);
 
 }  // namespace moegauge::cpu

@@ -25,6 +25,8 @@ std::int64_t wide_columns(const Layer& layer) {
   return (layer.intermediate_size + kVector - 1) / kVector * kVector;
 }
 
+}  // namespace
+
 NarrowType narrow_type(Dtype dtype) {
   return dtype == Dtype::bf16 ? NarrowType::bf16 : NarrowType::fp16;
 }
@@ -42,8 +44,6 @@ ActivationFunction activation_function(ActivationKind kind) {
   }
   return ActivationFunction::silu;
 }
-
-}  // namespace
 
 struct LayerKernel::Thread {
   Array<float> packed;         // activations of a task

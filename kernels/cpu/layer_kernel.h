@@ -25,6 +25,9 @@
 
 namespace moegauge::cpu {
 
+NarrowType narrow_type(Dtype dtype);
+ActivationFunction activation_function(ActivationKind kind);
+
 class LayerKernel {
  public:
   // All references outlive the kernel. Throws std::bad_alloc.

@@ -1,0 +1,157 @@
+#include "harness/measure/layer_session.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "reference/base/input_error.h"
+#include "reference/base/thread_pool.h"
+
+namespace moegauge {
+namespace {
+
+Distribution parse_distribution(const CaseCoordinates& c) {
+  if (const auto distribution = distribution_from(c.inputs)) return *distribution;
+  throw InputError(case_id(c), "no inputs are called " + c.inputs,
+                   "gaussian, heavy_tail, uniform, degenerate or exact");
+}
+
+}  // namespace
+
+LayerSession::LayerSession(Setup setup)
+    : Session(std::move(setup)),
+      problem_(problem_of(at(0), setup_.root)),
+      distribution_(parse_distribution(at(0))),
+      experts_(generated_experts(problem_.layer, problem_.scheme, distribution_,
+                                 setup_.settings.seed, setup_.settings.unit_spread)),
+      truths_(problem_, *experts_) {}
+
+void LayerSession::measure_into(PointResult& result, std::span<const std::size_t> members) {
+  enter(members.front(), Phase::truth);
+  const bool graphs =
+      std::ranges::all_of(members, [this](std::size_t index) { return serves_graphs(at(index)); });
+  const Point point = draw_point(at(members.front()), graphs);
+  std::vector<Rival> rivals;
+  for (const std::size_t index : members) {
+    auto admitted = admit(index, point, result.tainted);
+    if (auto* finished = std::get_if<Finished>(&admitted)) {
+      result.records.push_back(std::move(*finished));
+    } else {
+      rivals.push_back(std::move(std::get<Rival>(admitted)));
+    }
+    if (result.tainted) return;
+  }
+  if (rivals.empty()) return;
+  time_rivals(
+      rivals, [&](Rival& rival) { return rival.pilot(point, setup_.settings.row_seconds); },
+      [&](Rival& rival) {
+        enter(rival.index(), Phase::truth);
+        const Truth& truth = truth_for(rival, point);
+        enter(rival.index(), Phase::check);
+        return rival.check_again(point, truth);
+      },
+      result);
+}
+
+// Of the backend that the case will run on.
+bool LayerSession::serves_graphs(const CaseCoordinates& c) const {
+  Problem problem = problem_;
+  problem.tokens = c.tokens;
+  const auto backend = std::ranges::find_if(setup_.backends, [&](const Backend* candidate) {
+    return c.backend == "auto" ? !candidate->refuses(problem) : candidate->name() == c.backend;
+  });
+  return backend != setup_.backends.end() && (*backend)->serves_graphs();
+}
+
+Point LayerSession::draw_point(const CaseCoordinates& c, bool graphs) const {
+  Point point{.tokens = c.tokens,
+              .cache = cache_from(c.cache),
+              .launch = c.launch == "graph" ? Launch::graph : Launch::eager,
+              .check = {},
+              .timed = {}};
+  const RoutingLaw law = parse_routing_law(c.routing, problem_.layer);
+  const std::uint64_t seed = setup_.settings.seed;
+  point.check =
+      make_check_inputs(problem_.layer, distribution_, law, c.tokens, seed, problem_.scheme.get());
+  const auto slots = static_cast<std::size_t>(
+      slots_for(c.tokens, point.cache, graphs ? point.launch : Launch::eager));
+  // Drawing many tokens takes longer than timing them.
+  point.timed.resize(slots);
+  ThreadPool pool(static_cast<int>(
+      std::min<std::size_t>(slots, static_cast<std::size_t>(ThreadPool::usable_processors()))));
+  pool.parallel_for(static_cast<std::int64_t>(slots), [&](std::int64_t slot) {
+    point.timed[static_cast<std::size_t>(slot)] = generate_inputs(
+        problem_.layer, distribution_, law, c.tokens, seed,
+        kFirstTimedStream + static_cast<std::uint64_t>(slot), problem_.scheme.get());
+  });
+  return point;
+}
+
+std::variant<Rival, LayerSession::Finished> LayerSession::admit(std::size_t index,
+                                                                const Point& point, bool& tainted) {
+  enter(index, Phase::prepare);
+  auto prepared = prepare_case(at(index), problem_, setup_.backends, setup_.root);
+  if (!prepared) return finish_unprepared(index, std::move(prepared).error());
+  enter(index, Phase::load);
+  Residence& residence = reside(*prepared);
+  if (const Fault* fault = std::get_if<Fault>(&residence)) {
+    return finish(index, from_fault(*fault), Resolved{prepared->backend, &prepared->config_record});
+  }
+  Rival rival(index, std::move(*prepared), *std::get<std::unique_ptr<ResidentLayer>>(residence));
+  enter(index, Phase::plan);
+  if (const auto fault = rival.plan(point)) {
+    return finish(index, from_fault(*fault), rival.resolved());
+  }
+  enter(index, Phase::truth);
+  const Truth& truth = truth_for(rival, point);
+  enter(index, Phase::check);
+  if (auto outcome = rival.check(point, truth)) {
+    tainted = taints(*outcome);
+    return finish(index, std::move(*outcome), rival.resolved());
+  }
+  return rival;
+}
+
+LayerSession::Residence& LayerSession::reside(const PreparedCase& prepared) {
+  const auto known = residences_.find(prepared.backend);
+  if (known != residences_.end()) return known->second;
+  const double bytes_per_set = expert_bytes(problem_.layer, *problem_.scheme) *
+                               static_cast<double>(problem_.layer.local_experts());
+  const auto device_bytes = static_cast<double>(prepared.backend->device().memory_bytes);
+  const double memory = std::min(device_bytes > 0 ? device_bytes : available_memory_bytes(),
+                                 available_memory_bytes());
+  const std::int64_t sets =
+      choose_weight_sets(std::min(weight_sets_wanted(prepared), setup_.settings.max_weight_sets),
+                         bytes_per_set, memory);
+  auto loaded = ResidentLayer::load(*prepared.backend, problem_, *experts_, sets);
+  Residence residence =
+      loaded ? Residence(std::move(loaded).value()) : Residence(std::move(loaded).error());
+  return residences_.emplace(prepared.backend, std::move(residence)).first->second;
+}
+
+// The most that any case needs: of each routing, the one with the fewest tokens touches least.
+std::int64_t LayerSession::weight_sets_wanted(const PreparedCase& prepared) const {
+  std::map<std::string, std::int64_t> least_tokens;
+  for (const CaseCoordinates& c : setup_.cases) {
+    if (cache_from(c.cache) != Cache::cold_weights || c.tokens == 0) continue;
+    const auto [entry, added] = least_tokens.emplace(c.routing, c.tokens);
+    if (!added) entry->second = std::min(entry->second, c.tokens);
+  }
+  const std::int64_t cache_bytes = prepared.backend->device().last_level_cache_bytes;
+  std::int64_t sets = 1;
+  for (const auto& [routing, tokens] : least_tokens) {
+    const RoutingLaw law = parse_routing_law(routing, problem_.layer);
+    const OwnedInputs inputs =
+        generate_inputs(problem_.layer, distribution_, law, tokens, setup_.settings.seed,
+                        kFirstTimedStream, problem_.scheme.get());
+    const Work work = work_of(problem_.layer, *problem_.scheme, Numerics{}, inputs.view());
+    sets = std::max(sets, weight_sets_for_cold(work.weight_bytes, cache_bytes));
+  }
+  return sets;
+}
+
+const Truth& LayerSession::truth_for(const Rival& rival, const Point& point) {
+  return truths_.truth(at(rival.index()).routing, point.check.pool, rival.identity().numerics);
+}
+
+}  // namespace moegauge

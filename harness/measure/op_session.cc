@@ -1,0 +1,264 @@
+#include "harness/measure/op_session.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "harness/measure/check.h"
+#include "harness/measure/resident.h"
+#include "reference/base/input_error.h"
+#include "reference/base/thread_pool.h"
+
+namespace moegauge {
+namespace {
+
+Distribution distribution_of(const CaseCoordinates& c) {
+  if (const auto distribution = distribution_from(c.inputs)) return *distribution;
+  throw InputError(case_id(c), "no inputs are called " + c.inputs,
+                   "gaussian, heavy_tail, uniform, degenerate or exact");
+}
+
+// What a call must move: of the operands, as much as a last-level cache holds may still be there
+// from the call before, unless caches are emptied.
+Work work_of(const OpWork& work, Cache cache, std::int64_t cache_bytes) {
+  const double cached = std::min(work.operand_bytes, static_cast<double>(cache_bytes));
+  return {.weight_bytes = work.weight_bytes,
+          .activation_bytes = work.operand_bytes,
+          .flops = work.flops,
+          .cached_bytes = cache == Cache::cold ? 0 : cached};
+}
+
+Unmeasured inaccurate(std::string reason, CheckResult check) {
+  return {.status = Status::inaccurate, .reason = std::move(reason), .check = std::move(check)};
+}
+
+}  // namespace
+
+// ---- one rival ----
+
+std::optional<Fault> OpRival::plan(const OpPoint& point) {
+  auto plan =
+      resident_->op->plan(point.problem, prepared_.config, static_cast<int>(point.timed.size()));
+  if (!plan) return std::move(plan).error();
+  plan_ = std::move(plan).value();
+  prepared_.config_record.hash = plan_->identity().hash;
+  const std::int64_t cache_bytes = resident_->device.last_level_cache_bytes;
+  OpWork sum;
+  for (const auto& inputs : point.timed) {
+    const OpWork work = op_->work(point.problem, inputs);
+    sum.weight_bytes += work.weight_bytes;
+    sum.operand_bytes += work.operand_bytes;
+    sum.flops += work.flops;
+  }
+  const auto slots = static_cast<double>(point.timed.size());
+  work_ = work_of(OpWork{sum.weight_bytes / slots, sum.operand_bytes / slots, sum.flops / slots},
+                  point.cache, cache_bytes);
+  const TimedSetting setting = {
+      .cache = point.cache,
+      .launch = prepared_.backend->serves_graphs() ? point.launch : Launch::eager,
+      .weight_sets = resident_->op->weight_sets(),
+      .sets_for_cold = point.cache == Cache::cold_weights
+                           ? weight_sets_for_cold(work_.weight_bytes, cache_bytes)
+                           : 1,
+      .last_level_cache_bytes = cache_bytes};
+  timing_.emplace(*plan_, setting, resident_->ceilings);
+  return std::nullopt;
+}
+
+OpYardstick OpRival::yardstick(const OpPoint& point) const {
+  return {*op_, point.problem, point.check, *point.truth, point.timed.front()};
+}
+
+CheckResult OpRival::check_result(const OpErrors& errors, const OpPoint& point) const {
+  return {
+      .executed_scheme = plan_->identity().executed_scheme,
+      .numerics = plan_->identity().numerics,
+      .error = {errors.implementation, errors.quantization, errors.total, errors.quantization_of},
+      .checked = {.tokens = point.distinct_tokens, .rows = point.problem.tokens}};
+}
+
+std::optional<Unmeasured> OpRival::check(const OpPoint& point) {
+  const auto errors =
+      check_op(*plan_, yardstick(point), timing_->request(), resident_->op->weight_sets());
+  if (!errors) return from_fault(errors.error());
+  check_ = check_result(*errors, point);
+  if (errors->wrong) return inaccurate(*errors->wrong, check_);
+  return std::nullopt;
+}
+
+std::optional<Fault> OpRival::pilot(const OpPoint& point, double row_seconds) {
+  for (std::size_t slot = 0; slot < point.timed.size(); ++slot) {
+    if (auto fault = plan_->set_inputs(static_cast<int>(slot), point.timed[slot])) return fault;
+  }
+  return timing_->pilot(row_seconds);
+}
+
+std::optional<Unmeasured> OpRival::check_again(const OpPoint& point) {
+  for (std::size_t slot = 0; slot < point.timed.size(); ++slot) {
+    std::vector<Tensor> outputs = make_tensors(point.problem.outputs);
+    if (auto fault = plan_->fetch(static_cast<int>(slot), outputs)) return from_fault(*fault);
+    if (auto bad = op_->not_finite(point.problem, point.timed[slot], outputs)) {
+      return inaccurate(
+          "timed output " + *bad + " of slot " + std::to_string(slot) + " is not finite", check_);
+    }
+  }
+  const auto errors = check_op_replay(*plan_, yardstick(point), timing_->request());
+  if (!errors) return from_fault(errors.error());
+  if (errors->wrong) {
+    return inaccurate("wrong after timing though right before: " + *errors->wrong,
+                      check_result(*errors, point));
+  }
+  return std::nullopt;
+}
+
+Measured OpRival::measured(MemberRows rows, std::int64_t rounds) {
+  Measured result = timing_->measured(std::move(rows), rounds, work_);
+  result.check = check_;
+  return result;
+}
+
+// ---- the session ----
+
+OpSession::OpSession(Setup setup, const Op& op)
+    : Session(std::move(setup)), op_(op), distribution_(distribution_of(at(0))) {}
+
+void OpSession::measure_into(PointResult& result, std::span<const std::size_t> members) {
+  enter(members.front(), Phase::truth);
+  const CaseCoordinates& c = at(members.front());
+  const auto none_measured = [&](const Unmeasured& why) {
+    for (const std::size_t index : members) result.records.push_back(finish(index, why));
+  };
+  auto problem = op_problem_of(c, setup_.root);
+  if (!problem) return none_measured(problem.error());
+  if (distribution_ == Distribution::exact && !op_.has_exact_inputs()) {
+    return none_measured(
+        unmeasured(Status::unsupported, "no inputs of " + c.op + " make every kernel exact"));
+  }
+  const OpPoint point = draw_point(c, std::move(*problem));
+  std::vector<OpRival> rivals;
+  for (const std::size_t index : members) {
+    auto admitted = admit(index, point, result.tainted);
+    if (auto* finished = std::get_if<Finished>(&admitted)) {
+      result.records.push_back(std::move(*finished));
+    } else {
+      rivals.push_back(std::move(std::get<OpRival>(admitted)));
+    }
+    if (result.tainted) return;
+  }
+  if (rivals.empty()) return;
+  time_rivals(
+      rivals, [&](OpRival& rival) { return rival.pilot(point, setup_.settings.row_seconds); },
+      [&](OpRival& rival) { return rival.check_again(point); }, result);
+}
+
+OpDraw OpSession::draw(const CaseCoordinates& c, const OpProblem& problem,
+                       std::uint64_t stream) const {
+  return {.distribution = distribution_,
+          .law = parse_routing_law(c.routing, problem.layer),
+          .seed = setup_.settings.seed,
+          .stream = stream,
+          .unit_spread = setup_.settings.unit_spread};
+}
+
+OpPoint OpSession::draw_point(const CaseCoordinates& c, OpProblem problem) {
+  OpPoint point{.problem = std::move(problem),
+                .cache = cache_from(c.cache),
+                .launch = c.launch == "graph" ? Launch::graph : Launch::eager,
+                .distinct_tokens = op_.repeats_tokens() ? std::min(c.tokens, kPoolRows) : c.tokens};
+  OpDraw check = draw(c, point.problem, kCheckStream);
+  check.pool = kPoolRows;
+  point.check = op_.draw_inputs(point.problem, check);
+  point.truth = op_.truth(point.problem, weights(point.problem), point.check, &check,
+                          ThreadPool::usable_processors());
+  const auto slots = static_cast<std::uint64_t>(slots_for(c.tokens, point.cache, Launch::eager));
+  for (std::uint64_t slot = 0; slot < slots; ++slot) {
+    point.timed.push_back(
+        op_.draw_inputs(point.problem, draw(c, point.problem, kFirstTimedStream + slot)));
+  }
+  return point;
+}
+
+std::variant<OpRival, OpSession::Finished> OpSession::admit(std::size_t index, const OpPoint& point,
+                                                            bool& tainted) {
+  enter(index, Phase::prepare);
+  auto prepared = prepare_op(at(index), point.problem, setup_.backends);
+  if (!prepared) return finish_unprepared(index, std::move(prepared).error());
+  enter(index, Phase::load);
+  Residence& residence = reside(*prepared);
+  if (const Fault* fault = std::get_if<Fault>(&residence)) {
+    return finish(index, from_fault(*fault), {prepared->backend, &prepared->config_record});
+  }
+  OpRival rival(index, std::move(*prepared), op_,
+                *std::get<std::unique_ptr<ResidentOp>>(residence));
+  enter(index, Phase::plan);
+  if (const auto fault = rival.plan(point)) {
+    return finish(index, from_fault(*fault), rival.resolved());
+  }
+  enter(index, Phase::check);
+  if (auto outcome = rival.check(point)) {
+    tainted = taints(*outcome);
+    return finish(index, std::move(*outcome), rival.resolved());
+  }
+  return rival;
+}
+
+OpSession::Residence& OpSession::reside(const PreparedOp& prepared) {
+  const auto known = residences_.find(prepared.backend);
+  if (known != residences_.end()) return known->second;
+  const auto load = [&]() -> Residence {
+    const Backend& backend = *prepared.backend;
+    for (std::int64_t sets = weight_sets(prepared);;) {
+      auto op =
+          backend.load_op(prepared.problem, weights(prepared.problem), static_cast<int>(sets));
+      if (op) {
+        auto resident = std::make_unique<ResidentOp>(
+            ResidentOp{std::move(op).value(), backend.device(),
+                       CeilingsMeter([&backend, problem = prepared.problem] {
+                         return backend.measure_op_ceilings(problem);
+                       })});
+        if (auto fault = resident->ceilings.measure()) return std::move(*fault);
+        return resident;
+      }
+      Fault fault = std::move(op).error();
+      if (fault.kind != FaultKind::out_of_memory || sets == 1) return fault;
+      sets = choose_weight_sets(sets / 2, 1, std::numeric_limits<double>::infinity());
+    }
+  };
+  return residences_.emplace(prepared.backend, load()).first->second;
+}
+
+// Drawn once: all cases of the session have the same.
+const std::vector<Tensor>& OpSession::weights(const OpProblem& problem) {
+  if (!weights_) weights_ = op_.draw_weights(problem, draw(at(0), problem, kCheckStream));
+  return *weights_;
+}
+
+// The most that any case needs: of each routing, the one with the fewest tokens touches least.
+std::int64_t OpSession::weight_sets(const PreparedOp& prepared) {
+  if (prepared.problem.weights.empty()) return 1;
+  std::map<std::string, CaseCoordinates> least;
+  for (const CaseCoordinates& c : setup_.cases) {
+    if (cache_from(c.cache) != Cache::cold_weights || c.tokens == 0) continue;
+    const auto [entry, added] = least.emplace(c.routing, c);
+    if (!added && c.tokens < entry->second.tokens) entry->second = c;
+  }
+  const Device device = prepared.backend->device();
+  std::int64_t sets = 1;
+  for (const auto& [routing, c] : least) {
+    const auto problem = op_problem_of(c, setup_.root);
+    if (!problem) continue;
+    const OpWork work =
+        op_.work(*problem, op_.draw_inputs(*problem, draw(c, *problem, kFirstTimedStream)));
+    sets = std::max(sets, weight_sets_for_cold(work.weight_bytes, device.last_level_cache_bytes));
+  }
+  const auto& specs = prepared.problem.weights;
+  const auto bytes = static_cast<double>(
+      std::accumulate(specs.begin(), specs.end(), std::int64_t{0},
+                      [](std::int64_t sum, const TensorSpec& spec) { return sum + spec.bytes(); }));
+  const double memory = device.memory_bytes > 0 ? std::min(static_cast<double>(device.memory_bytes),
+                                                           available_memory_bytes())
+                                                : available_memory_bytes();
+  return choose_weight_sets(std::min(sets, setup_.settings.max_weight_sets), bytes, memory);
+}
+
+}  // namespace moegauge

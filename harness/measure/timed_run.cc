@@ -1,0 +1,123 @@
+#include "harness/measure/timed_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "harness/measure/summary.h"
+
+namespace moegauge {
+namespace {
+
+std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+}  // namespace
+
+int slots_for(std::int64_t tokens, Cache cache, Launch launch) {
+  if (cache == Cache::hot) return 1;
+  if (launch == Launch::graph) return tokens < 2048 ? 8 : 4;
+  for (const int slots : {8, 4, 2}) {
+    if (tokens * slots <= 32) return slots;
+  }
+  return 1;
+}
+
+std::int64_t calls_per_row(std::int64_t wanted, std::int64_t slots, std::int64_t weight_sets) {
+  const std::int64_t calls = round_up(std::max<std::int64_t>(wanted, 1), slots);
+  return calls <= weight_sets ? calls : round_up(calls, std::lcm(slots, weight_sets));
+}
+
+std::optional<Fault> CeilingsMeter::measure() {
+  auto measured = measure_();
+  if (!measured) return std::move(measured).error();
+  best_.read_bytes_per_s = std::max(best_.read_bytes_per_s, measured->read_bytes_per_s);
+  best_.dot_flops_per_s = std::max(best_.dot_flops_per_s, measured->dot_flops_per_s);
+  return std::nullopt;
+}
+
+TimedRun::TimedRun(Runnable& plan, const TimedSetting& setting, CeilingsMeter& ceilings)
+    : plan_(&plan),
+      setting_(setting),
+      ceilings_(&ceilings),
+      request_{.calls = calls_per_row(std::min(setting.sets_for_cold, setting.weight_sets),
+                                      plan.slots(), setting.weight_sets),
+               .cache = setting.cache,
+               .launch = setting.launch} {}
+
+std::optional<Fault> TimedRun::pilot(double row_seconds) {
+  // The first turn touches what the check did not; the second is timed.
+  double seconds = 0;
+  for (int turn = 0; turn < 2; ++turn) {
+    auto measured = plan_->run(request_);
+    if (!measured) return std::move(measured).error();
+    seconds = *measured;
+  }
+  // Between calls of `cold` the caches are emptied, which takes far longer than most calls: no more
+  // of them than one turn.
+  if (request_.cache == Cache::cold) return std::nullopt;
+  constexpr double most_calls = 1e5;
+  const double per_call = std::max(seconds / static_cast<double>(request_.calls), 1e-9);
+  const auto to_fill =
+      static_cast<std::int64_t>(std::min(std::ceil(row_seconds / per_call), most_calls));
+  request_.calls =
+      calls_per_row(std::max(to_fill, request_.calls), plan_->slots(), setting_.weight_sets);
+  return std::nullopt;
+}
+
+Member TimedRun::member(std::string name) {
+  const auto run = [this](std::int64_t calls) -> Expected<double, Fault> {
+    RunRequest request = request_;
+    request.calls = calls;
+    auto seconds = plan_->run(request);
+    if (seconds && !(std::isfinite(*seconds) && *seconds >= 0)) {
+      return Unexpected{Fault{FaultKind::error, "the device's clock went backwards or stopped"}};
+    }
+    return seconds;
+  };
+  return {.name = std::move(name), .calls_per_row = request_.calls, .run = run};
+}
+
+Measured TimedRun::measured(MemberRows rows, std::int64_t rounds, const Work& work) {
+  std::vector<double> samples_us = std::move(rows.seconds_per_call);
+  for (double& sample : samples_us) sample *= 1e6;
+  Measured result;
+  result.latency = summarize(std::move(samples_us));
+  const double median_us = result.latency.median;
+  const auto roofline = [&] {
+    return roofline_of(work, ceilings_->best(), median_us, request_.cache,
+                       setting_.last_level_cache_bytes);
+  };
+  result.roofline = roofline();
+  if (result.roofline.floor_us > median_us && !ceilings_->measure()) {
+    result.roofline = roofline();
+  }
+  const bool too_few_sets = setting_.weight_sets < setting_.sets_for_cold;
+  if (result.roofline.floor_us > median_us) {
+    char text[256];
+    std::snprintf(text, sizeof text, "the median of %.4g us is under the floor of %.4g us%s",
+                  median_us, result.roofline.floor_us,
+                  too_few_sets ? "; memory held too few weight sets to keep caches cold" : "");
+    result.suspect = true;
+    result.suspect_reason = text;
+  }
+  result.tflops = median_us > 0 ? work.flops / median_us * 1e-6 : 0;
+  result.gbytes_per_s = median_us > 0 ? work.bytes() / median_us * 1e-3 : 0;
+  result.rounds = rounds;
+  result.unstable = !rows.stable;
+  result.telemetry = {{"launch", request_.launch == Launch::graph ? "graph" : "eager"},
+                      {"calls_per_row", request_.calls},
+                      {"slots", plan_->slots()},
+                      {"weight_sets", setting_.weight_sets},
+                      {"weight_sets_for_cold", setting_.sets_for_cold},
+                      {"read_gbytes_per_s", ceilings_->best().read_bytes_per_s * 1e-9},
+                      {"dot_tflops", ceilings_->best().dot_flops_per_s * 1e-12}};
+  return result;
+}
+
+}  // namespace moegauge

@@ -1,0 +1,70 @@
+// The timing of one plan, whether of a whole layer or of a single op: how many calls make a row,
+// and what rows become in a record.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "harness/measure/roofline.h"
+#include "harness/measure/rounds.h"
+#include "harness/result/record.h"
+#include "kernels/backend.h"
+
+namespace moegauge {
+
+// Input slots over which the calls of a row rotate, so that a median does not rest on one drawn
+// routing. `launch`: what every member serves. A graph holds 8 calls anyway (4 from 2048 tokens on,
+// as published peers do), each with its own inputs. Eager calls are slow ones: up to 4 tokens 8,
+// from 32 tokens on 1.
+int slots_for(std::int64_t tokens, Cache cache, Launch launch);
+
+// Calls of one row: at least `wanted`, whole turns of the slots, and no weight set read again
+// before all others: either at most `weight_sets` calls, or whole turns of these too.
+std::int64_t calls_per_row(std::int64_t wanted, std::int64_t slots, std::int64_t weight_sets);
+
+// Rates that were measured once and may be again: the higher of each is kept, since a neighbour may
+// have held one down.
+class CeilingsMeter {
+ public:
+  using Measure = std::function<Expected<Ceilings, Fault>()>;
+  explicit CeilingsMeter(Measure measure) : measure_(std::move(measure)) {}
+  std::optional<Fault> measure();
+  const Ceilings& best() const { return best_; }
+
+ private:
+  Measure measure_;
+  Ceilings best_;
+};
+
+struct TimedSetting {
+  Cache cache = Cache::cold_weights;
+  Launch launch = Launch::eager;  // as the backend serves it
+  std::int64_t weight_sets = 1;   // loaded
+  std::int64_t sets_for_cold = 1;
+  std::int64_t last_level_cache_bytes = 0;
+};
+
+class TimedRun {
+ public:
+  // Both references outlive it.
+  TimedRun(Runnable& plan, const TimedSetting& setting, CeilingsMeter& ceilings);
+
+  // As the timing will run it.
+  const RunRequest& request() const { return request_; }
+  // One unmeasured turn over inputs that are set, and the number of calls that fill a row.
+  std::optional<Fault> pilot(double row_seconds);
+  Member member(std::string name);
+  // The record of an ok case, all but what its check found; measures ceilings again where the time
+  // is under the floor.
+  Measured measured(MemberRows rows, std::int64_t rounds, const Work& work);
+
+ private:
+  Runnable* plan_;
+  TimedSetting setting_;
+  CeilingsMeter* ceilings_;
+  RunRequest request_;  // calls: of one row once pilot() ran
+};
+
+}  // namespace moegauge

@@ -1,0 +1,82 @@
+// What the ops of this folder share when they draw inputs and judge outputs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reference/ops/op.h"
+
+namespace moegauge {
+
+// Counts entries that must be equal, and keeps a sentence about the first that is not.
+class EntryCount {
+ public:
+  // `sentence` is asked for on the first wrong entry only.
+  template <typename Sentence>
+  void expect(bool right, std::int64_t index, const Sentence& sentence) {
+    right ? ++right_ : ++wrong_;
+    if (right || first_) return;
+    first_ = sentence();
+    first_index_ = index;
+  }
+  std::int64_t wrong() const { return wrong_; }
+  // "3 of 16 entries are wrong; first: ...", or nothing.
+  std::optional<std::string> sentence() const;
+  // Distances are the share of wrong entries.
+  ErrorMetrics metrics() const;
+  // All three distances alike: nothing is quantised here.
+  OpErrors errors() const;
+
+ private:
+  std::int64_t right_ = 0, wrong_ = 0, first_index_ = 0;
+  std::optional<std::string> first_;
+};
+
+// "sorted_token_ids[3] is 5, 4 is right".
+std::string entry_is(const std::string& tensor, std::int64_t index, std::int64_t found,
+                     std::int64_t right);
+
+// Which limits these distances break, or nothing. Written so that a NaN breaks them.
+std::optional<std::string> beyond(const ErrorMetrics& implementation, const ErrorLimits& limits);
+
+// The truth of one matrix in the layer's dtype. `exact` [rows, cols] is rounded once for the
+// emulated truth.
+struct RowsTruth {
+  std::int64_t rows = 0, cols = 0;
+  std::vector<double> exact, magnitude;
+  Dtype dtype = Dtype::bf16;
+  ErrorLimits limits = {};
+  // Before anything was quantised; empty: as `exact`.
+  std::vector<double> unquantized = {};
+  std::string quantization_of = {};
+  // Row r of the output is compared with row truth_row[r], and where that is -1 with nothing;
+  // empty: with its own.
+  std::vector<std::int32_t> truth_row = {};
+
+  OpErrors judge(const Tensor& output) const;
+};
+
+// The truth of an op whose one output is such a matrix.
+class MatrixTruth final : public OpTruth {
+ public:
+  explicit MatrixTruth(RowsTruth rows) : rows_(std::move(rows)) {}
+  OpErrors judge(std::span<const Tensor> outputs) const override {
+    return rows_.judge(outputs.front());
+  }
+
+ private:
+  RowsTruth rows_;
+};
+
+// Bits of `rows` random rows of `cols` elements, as x of a layer is drawn (reference/inputs.h).
+std::vector<std::uint16_t> draw_rows(const OpProblem& problem, const OpDraw& draw,
+                                     std::int64_t rows, std::int64_t cols);
+// Router weights [tokens, top_k] as a layer's are drawn.
+std::vector<float> draw_weights_of_pairs(const OpProblem& problem, const OpDraw& draw);
+
+// Bytes of all tensors of these specs together.
+double bytes_of(std::span<const TensorSpec> specs);
+
+}  // namespace moegauge
