@@ -162,7 +162,8 @@ TEST_P(OpMutation, IsNeverOk) {
 
 INSTANTIATE_TEST_SUITE_P(
     EveryOp, OpMutation,
-    ::testing::Values(Asked{.name = "route", .op = "route", .model = "grouped"},
+    ::testing::Values(Asked{.name = "route", .op = "route"},
+                      Asked{.name = "route_grouped", .op = "route", .model = "grouped"},
                       Asked{.name = "align", .op = "align", .fields = {{"block_size", 8}}},
                       Asked{.name = "quantize", .op = "quantize", .scheme = "fp8_block"},
                       Asked{.name = "quantize_mxfp8", .op = "quantize", .scheme = "mxfp8"},

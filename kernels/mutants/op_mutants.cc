@@ -162,6 +162,7 @@ void change_on_every_second_run(const OpProblem&, const Tensors&, std::int64_t r
 }
 
 bool has_bias(const OpProblem& p) { return p.correction_bias; }
+bool has_none(const OpProblem& p) { return !p.correction_bias; }
 
 void weigh_with_bias(const OpProblem& p, const Tensors& inputs, std::int64_t, Tensors& outputs) {
   const auto ids = outputs[0].as<std::int32_t>();
@@ -264,6 +265,7 @@ constexpr std::array kMutations = {
                .outputs = weigh_with_bias},
     OpMutation{.name = "route_last_of_ties",
                .op = "route",
+               .applies = has_none,  // no two experts have the same bias
                .inputs = reverse_experts,
                .outputs = reverse_ids},
     OpMutation{.name = "align_wrong_expert", .op = "align", .outputs = say_next_expert},

@@ -6,7 +6,7 @@
 //   nondeterministic         every second run changes the first entry of the first output
 //   unpoisoned               poison() fills nothing: a broken contract of backend.h
 //   route_bias_in_weight     weighs by logit plus bias; of route with a correction bias
-//   route_last_of_ties       equal logits go to the higher id; of route
+//   route_last_of_ties       equal logits go to the higher id; of route without such a bias
 //   align_wrong_expert       the first block is said to be the next expert's; of align
 //   align_lost_pair          one pair stands twice, its neighbour not at all; of align
 //   quantize_truncates       rounds codes towards zero; of quantize
