@@ -24,163 +24,23 @@
 #include <unordered_map>
 #include <vector>
 
-#include "reference/base/input_error.h"
 #include "reference/base/thread_pool.h"
 #include "reference/dtype.h"
 #include "reference/gemm/gemm.h"
-#include "reference/ops/alignment.h"
+#include "reference/ops/grouped_rows.h"
 #include "reference/ops/judging.h"
 #include "reference/ops/quantization.h"
 
 namespace moegauge {
 namespace {
 
-struct Shape {
-  Role role;
-  std::int64_t experts, rows, columns, contracted;  // rows: of a
-};
-
-bool is(const OpProblem& p, const char* field, const char* word) { return p.word(field) == word; }
-
-Shape shape_of(const OpProblem& p) {
-  const bool gate_up = is(p, "gemm", "gate_up");
-  const Role role = gate_up ? Role::w13 : Role::w2;
-  const MatrixShape b = weight_shape(p.layer, role);
-  const std::int64_t experts = p.layer.local_experts(), pairs = p.tokens * p.layer.top_k;
-  const std::int64_t rows = is(p, "layout", "batched")             ? experts * p.tokens
-                            : is(p, "layout", "sorted") && gate_up ? p.tokens
-                                                                   : pairs;
-  return {role, experts, rows, b.rows, b.cols};
-}
-
-// Row `output` of the result is row `source` of a times an expert's matrix.
-struct Use {
-  std::int32_t output, source, expert;
-};
-
-std::vector<Use> sorted_uses(const OpProblem& p, std::span<const Tensor> inputs) {
-  const auto sorted = tensor_named(inputs, "sorted_token_ids").as<std::int32_t>();
-  const auto experts = tensor_named(inputs, "expert_ids").as<std::int32_t>();
-  const std::int64_t block = p.number("block_size"), pairs = p.tokens * p.layer.top_k;
-  const std::int64_t end = tensor_named(inputs, "num_tokens_post_padded").as<std::int32_t>()[0];
-  if (end < 0 || end > std::ssize(sorted) || end % block != 0) {
-    throw InputError(
-        "num_tokens_post_padded", std::to_string(end) + " entries",
-        "whole blocks of " + std::to_string(block) + ", at most " + std::to_string(sorted.size()));
-  }
-  const bool gate_up = is(p, "gemm", "gate_up");
-  std::vector<Use> uses;
-  for (std::int64_t i = 0; i < end; ++i) {
-    const std::int32_t pair = sorted[static_cast<std::size_t>(i)];
-    const std::int32_t expert = experts[static_cast<std::size_t>(i / block)];
-    if (pair < 0 || pair > pairs || expert >= p.layer.local_experts()) {
-      throw InputError("sorted_token_ids",
-                       "pair " + std::to_string(pair) + " of expert " + std::to_string(expert),
-                       "pairs to " + std::to_string(pairs) + ", the padding, and experts to " +
-                           std::to_string(p.layer.local_experts() - 1));
-    }
-    if (pair == pairs || expert < 0) continue;
-    const std::int32_t source = gate_up ? pair / static_cast<std::int32_t>(p.layer.top_k) : pair;
-    uses.push_back({pair, source, expert});
-  }
-  return uses;
-}
-
-std::vector<Use> uses_of(const OpProblem& p, std::span<const Tensor> inputs) {
-  if (is(p, "layout", "sorted")) return sorted_uses(p, inputs);
-  const auto counts = tensor_named(inputs, "rows_per_expert").as<std::int32_t>();
-  const bool batched = is(p, "layout", "batched");
-  const std::int64_t room = shape_of(p).rows;
-  std::vector<Use> uses;
-  std::int64_t next = 0;
-  for (std::size_t e = 0; e < counts.size(); ++e) {
-    if (batched) next = static_cast<std::int64_t>(e) * p.tokens;
-    const std::int64_t most = batched ? p.tokens : room - next;
-    if (counts[e] < 0 || counts[e] > most) {
-      throw InputError("rows_per_expert",
-                       std::to_string(counts[e]) + " rows of expert " + std::to_string(e),
-                       "0 to " + std::to_string(most));
-    }
-    for (std::int32_t i = 0; i < counts[e]; ++i, ++next) {
-      const auto row = static_cast<std::int32_t>(next);
-      uses.push_back({row, row, static_cast<std::int32_t>(e)});
-    }
-  }
-  return uses;
-}
-
-// ---- drawing ----
-
-// Rows of a before any quantisation [rows, K'], and which pairs they serve.
-struct DrawnRows {
-  std::vector<float> a;
-  std::vector<std::int32_t> topk_ids;
-};
-
-DrawnRows draw_pairs(const OpProblem& p, const OpDraw& draw) {
-  const Shape shape = shape_of(p);
-  const bool gate_up = shape.role == Role::w13;
-  Layer layer = p.layer;  // whose x holds what each token contributes
-  layer.hidden_size = gate_up ? shape.contracted : shape.contracted * p.layer.top_k;
-  const std::int64_t distinct = draw.pool > 0 ? std::min(draw.pool, p.tokens) : p.tokens;
-  OwnedInputs inputs = generate_inputs(layer, draw.distribution, draw.law, distinct, draw.seed,
-                                       draw.stream, p.scheme.get());
-  if (distinct < p.tokens) {
-    inputs = repeat_from_pool(inputs, layer, p.tokens, draw.seed).inputs;
-  }
-  DrawnRows rows = {std::vector<float>(inputs.x.size()), std::move(inputs.topk_ids)};
-  std::ranges::transform(inputs.x, rows.a.begin(),
-                         [&](std::uint16_t bits) { return to_float(p.layer.dtype, bits); });
-  return rows;
-}
-
-std::vector<ExpertBlocks> local_blocks(const OpProblem& p, std::span<const std::int32_t> ids,
-                                       std::int64_t block) {
-  return aligned(ids, p.layer.expert_map, p.layer.experts, block, true);
-}
-
-std::vector<std::int32_t> counts_of(const OpProblem& p, std::span<const std::int32_t> ids) {
-  std::vector<std::int32_t> counts(static_cast<std::size_t>(p.layer.local_experts()));
-  for (const ExpertBlocks& e : local_blocks(p, ids, 1)) {
-    counts[static_cast<std::size_t>(e.expert)] = static_cast<std::int32_t>(e.pairs.size());
-  }
-  return counts;
-}
-
-// The drawn rows where the layout has them; zeros elsewhere.
-std::vector<float> laid_out(const OpProblem& p, const DrawnRows& drawn) {
-  if (is(p, "layout", "sorted")) return drawn.a;
-  const Shape shape = shape_of(p);
-  const bool gate_up = shape.role == Role::w13, batched = is(p, "layout", "batched");
-  const auto width = static_cast<std::size_t>(shape.contracted);
-  std::vector<float> a(static_cast<std::size_t>(shape.rows) * width);
-  const auto counts = counts_of(p, drawn.topk_ids);
-  std::vector<std::int64_t> first(counts.size());
-  std::int64_t next = 0;
-  for (std::size_t e = 0; e < counts.size(); ++e) {
-    first[e] = batched ? static_cast<std::int64_t>(e) * p.tokens : next;
-    next += counts[e];
-  }
-  for (const ExpertBlocks& e : local_blocks(p, drawn.topk_ids, 1)) {
-    auto row = static_cast<std::size_t>(first[static_cast<std::size_t>(e.expert)]);
-    for (const std::int32_t pair : e.pairs) {
-      const std::int64_t source = gate_up ? pair / p.layer.top_k : pair;
-      std::copy_n(drawn.a.begin() + source * shape.contracted, width,
-                  a.begin() + static_cast<std::ptrdiff_t>(row++ * width));
-    }
-  }
-  return a;
-}
-
 std::unique_ptr<ExpertSource> experts_of(const OpProblem& p, const OpDraw& draw) {
   return generated_experts(p.layer, p.scheme, draw.distribution, draw.seed, draw.unit_spread);
 }
 
-// ---- the truth ----
-
 // Expert e's part of each weight tensor, as its scheme reads it.
-ConstMatrix expert_matrix(const Shape& shape, const Layer& layer, std::span<const Tensor> weights,
-                          std::int64_t expert) {
+ConstMatrix expert_matrix(const GroupedShape& shape, const Layer& layer,
+                          std::span<const Tensor> weights, std::int64_t expert) {
   ConstMatrix m = {.shape = weight_shape(layer, shape.role)};
   const auto part = [&](const char* name) -> std::span<const std::byte> {
     const Tensor* tensor = find_tensor(weights, name);
@@ -198,7 +58,7 @@ ConstMatrix expert_matrix(const Shape& shape, const Layer& layer, std::span<cons
 // Products of one expert's distinct rows, computed for a stretch of b's rows at a time.
 class Products {
  public:
-  Products(const Shape& shape, int threads) : shape_(shape), pool_(threads) {}
+  Products(const GroupedShape& shape, int threads) : shape_(shape), pool_(threads) {}
 
   // Rows [first, first + rows) of c [?, N'] = a b^T, the rows of b from `b_rows`.
   template <typename Matrix>
@@ -219,7 +79,7 @@ class Products {
   }
 
  private:
-  const Shape shape_;
+  const GroupedShape shape_;
   ThreadPool pool_;
 };
 
@@ -246,14 +106,14 @@ class GroupedGemm final : public Op {
   }
 
   std::optional<std::string> describe(OpProblem& p) const override {
-    const Shape shape = shape_of(p);
+    const GroupedShape shape = grouped_shape(p);
     const OperandTraits a = p.scheme->traits().activation;
     const std::int64_t pairs = p.tokens * p.layer.top_k, block = p.number("block_size");
     if (std::max(shape.rows, aligned_room(pairs, shape.experts, block)) > INT32_MAX) {
       return std::to_string(shape.rows) + " rows are more than 32 bits count";
     }
     describe_weights(p, shape);
-    const bool batched = is(p, "layout", "batched");
+    const bool batched = p.word("layout") == "batched";
     const auto matrix = [&](std::int64_t rows, std::int64_t cols) {
       return batched ? std::vector<std::int64_t>{shape.experts, p.tokens, cols}
                      : std::vector<std::int64_t>{rows, cols};
@@ -265,7 +125,7 @@ class GroupedGemm final : public Op {
       p.inputs.push_back(
           activation_scale_spec("a_scale", a, UnitGrid(shape.rows, shape.contracted, a.unit)));
     }
-    if (is(p, "layout", "sorted")) {
+    if (p.word("layout") == "sorted") {
       const std::int64_t room = aligned_room(pairs, shape.experts, block);
       p.inputs.push_back({"sorted_token_ids", TensorType::int32, {room}});
       p.inputs.push_back({"expert_ids", TensorType::int32, {(room + block - 1) / block}});
@@ -278,7 +138,7 @@ class GroupedGemm final : public Op {
   }
 
   std::vector<Tensor> draw_weights(const OpProblem& p, const OpDraw& draw) const override {
-    const Shape shape = shape_of(p);
+    const GroupedShape shape = grouped_shape(p);
     auto weights = make_tensors(p.weights);
     const auto experts = experts_of(p, draw);
     ThreadPool pool(ThreadPool::usable_processors());
@@ -294,9 +154,9 @@ class GroupedGemm final : public Op {
   }
 
   std::vector<Tensor> draw_inputs(const OpProblem& p, const OpDraw& draw) const override {
-    const Shape shape = shape_of(p);
+    const GroupedShape shape = grouped_shape(p);
     const OperandTraits traits = p.scheme->traits().activation;
-    const DrawnRows drawn = draw_pairs(p, draw);
+    const DrawnRows drawn = draw_grouped_rows(p, draw);
     const std::vector<float> a = laid_out(p, drawn);
     auto inputs = make_tensors(p.inputs);
     if (traits.scale == ScaleKind::none) {
@@ -315,11 +175,11 @@ class GroupedGemm final : public Op {
   }
 
   OpWork work(const OpProblem& p, std::span<const Tensor> inputs) const override {
-    const Shape shape = shape_of(p);
-    const auto uses = uses_of(p, inputs);
+    const GroupedShape shape = grouped_shape(p);
+    const auto uses = row_uses(p, inputs);
     std::vector<bool> experts(static_cast<std::size_t>(shape.experts));
     std::vector<bool> sources(static_cast<std::size_t>(shape.rows));
-    for (const Use& use : uses) {
+    for (const RowUse& use : uses) {
       experts[static_cast<std::size_t>(use.expert)] = true;
       sources[static_cast<std::size_t>(use.source)] = true;
     }
@@ -345,10 +205,10 @@ class GroupedGemm final : public Op {
 
   std::optional<std::string> not_finite(const OpProblem& p, std::span<const Tensor> inputs,
                                         std::span<const Tensor> outputs) const override {
-    const std::int64_t n = shape_of(p).columns;
+    const std::int64_t n = grouped_shape(p).columns;
     const std::uint16_t exponent = p.layer.dtype == Dtype::bf16 ? 0x7F80 : 0x7C00;
     const auto y = outputs[0].as<std::uint16_t>();
-    for (const Use& use : uses_of(p, inputs)) {
+    for (const RowUse& use : row_uses(p, inputs)) {
       for (std::int64_t j = use.output * n; j < (use.output + 1) * n; ++j) {
         if ((y[static_cast<std::size_t>(j)] & exponent) != exponent) continue;
         return "output[" + std::to_string(use.output) + ", " + std::to_string(j % n) + "]";
@@ -358,7 +218,7 @@ class GroupedGemm final : public Op {
   }
 
  private:
-  static void describe_weights(OpProblem& p, const Shape& shape) {
+  static void describe_weights(OpProblem& p, const GroupedShape& shape) {
     const OperandTraits traits = p.scheme->traits().weight;
     const MatrixBytes bytes = p.scheme->weight_bytes(weight_shape(p.layer, shape.role));
     const bool plain = traits.element == Element::activation_dtype;
@@ -382,24 +242,6 @@ class GroupedGemm final : public Op {
     add("b_zero_point", TensorType::packed, bytes.zero_points);
     add("b_g_idx", TensorType::int32, bytes.group_index);
   }
-
-  static void place_rows(const OpProblem& p, std::span<const std::int32_t> ids,
-                         std::vector<Tensor>& inputs) {
-    if (!is(p, "layout", "sorted")) {
-      std::ranges::copy(counts_of(p, ids), inputs.back().as<std::int32_t>().begin());
-      return;
-    }
-    const std::size_t at = inputs.size() - 3;
-    const auto sorted = inputs[at].as<std::int32_t>(), experts = inputs[at + 1].as<std::int32_t>();
-    std::ranges::fill(sorted, static_cast<std::int32_t>(ids.size()));
-    std::ranges::fill(experts, -1);
-    const std::int64_t block = p.number("block_size");
-    for (const ExpertBlocks& e : local_blocks(p, ids, block)) {
-      std::ranges::copy(e.pairs, sorted.begin() + e.begin);
-      std::fill(experts.begin() + e.begin / block, experts.begin() + e.end / block, e.expert);
-      inputs[at + 2].as<std::int32_t>()[0] = static_cast<std::int32_t>(e.end);
-    }
-  }
 };
 
 // Which distinct rows each expert has: rows of a that are equal in every bit are computed once.
@@ -410,8 +252,8 @@ struct DistinctRows {
   std::int64_t count = 0;
 };
 
-DistinctRows distinct_rows(const OpProblem& p, const Shape& shape, std::span<const Tensor> inputs,
-                           std::int64_t output_rows) {
+DistinctRows distinct_rows(const OpProblem& p, const GroupedShape& shape,
+                           std::span<const Tensor> inputs, std::int64_t output_rows) {
   const Tensor& a = tensor_named(inputs, "a");
   const Tensor* scale = find_tensor(inputs, "a_scale");
   const auto rows = static_cast<std::size_t>(shape.rows);
@@ -431,9 +273,9 @@ DistinctRows distinct_rows(const OpProblem& p, const Shape& shape, std::span<con
   std::vector<std::unordered_map<std::string, std::int32_t>> seen(experts);
   DistinctRows distinct;
   distinct.sources.resize(experts);
-  std::vector<Use> uses = uses_of(p, inputs);
+  std::vector<RowUse> uses = row_uses(p, inputs);
   std::vector<std::int32_t> place;
-  for (const Use& use : uses) {
+  for (const RowUse& use : uses) {
     const auto e = static_cast<std::size_t>(use.expert);
     const auto [known, fresh] =
         seen[e].emplace(key(use.source), static_cast<std::int32_t>(distinct.sources[e].size()));
@@ -453,7 +295,7 @@ DistinctRows distinct_rows(const OpProblem& p, const Shape& shape, std::span<con
 }
 
 // a as doubles, as kernels see it.
-std::vector<double> values_of(const OpProblem& p, const Shape& shape,
+std::vector<double> values_of(const OpProblem& p, const GroupedShape& shape,
                               std::span<const Tensor> inputs) {
   const Tensor& a = tensor_named(inputs, "a");
   const OperandTraits traits = p.scheme->traits().activation;
@@ -466,7 +308,7 @@ std::unique_ptr<const OpTruth> GroupedGemm::truth(const OpProblem& p,
                                                   std::span<const Tensor> weights,
                                                   std::span<const Tensor> inputs,
                                                   const OpDraw* drawn, int threads) const {
-  const Shape shape = shape_of(p);
+  const GroupedShape shape = grouped_shape(p);
   const std::int64_t k = shape.contracted, n = shape.columns;
   const DistinctRows distinct =
       distinct_rows(p, shape, inputs, p.outputs[0].elements() / std::max<std::int64_t>(n, 1));
@@ -484,7 +326,7 @@ std::unique_ptr<const OpTruth> GroupedGemm::truth(const OpProblem& p,
   std::vector<double> before;
   std::unique_ptr<ExpertSource> originals;
   if (drawn != nullptr) {
-    const std::vector<float> wide = laid_out(p, draw_pairs(p, *drawn));
+    const std::vector<float> wide = laid_out(p, draw_grouped_rows(p, *drawn));
     before.assign(wide.begin(), wide.end());
     originals = experts_of(p, *drawn);
     rows.unquantized = rows.exact;
