@@ -159,7 +159,9 @@ Expected<OpProblem, Unmeasured> op_problem_of(const CaseCoordinates& c, const fs
                     .correction_bias = model.correction_bias,
                     .tokens = c.tokens,
                     .fields = op_fields_from(c.op_fields, case_id(c))};
-  if (auto undefined = find_op(c.op)->describe(problem)) {
+  const Op& op = *find_op(c.op);
+  for (const OpField& field : op.fields()) problem.fields.emplace(field.name, field.fallback);
+  if (auto undefined = op.describe(problem)) {
     return Unexpected{not_measured(Status::unsupported, std::move(*undefined))};
   }
   return problem;

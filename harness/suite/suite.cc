@@ -190,7 +190,10 @@ std::vector<CaseCoordinates> expand_op_fields(const CaseCoordinates& c, const Js
     }
     std::vector<OpFields> longer;
     for (const OpFields& partial : products) {
-      for (const OpValue& value : values) longer.emplace_back(partial)[field.name] = value;
+      for (const OpValue& value : values) {
+        longer.push_back(partial);
+        if (value != field.fallback) longer.back()[field.name] = value;
+      }
     }
     products = std::move(longer);
   }

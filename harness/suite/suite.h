@@ -30,16 +30,16 @@ struct CaseCoordinates {
   std::string cache = "cold_weights";
   std::string launch = "graph";  // backends without graphs run eagerly and record so
   std::int64_t tokens = 1;       // M
-  // Of a single op (reference/ops/op.h): all of its own fields, compact JSON with sorted keys;
-  // empty where it has none.
+  // Of a single op (reference/ops/op.h): those of its own fields that are not as they are by
+  // default, compact JSON with sorted keys; empty: none.
   std::string op_fields = {};
 
   friend bool operator==(const CaseCoordinates&, const CaseCoordinates&) = default;
 };
 
 // `op/model/scheme/tp1.ep1/backend/config/routing/inputs/cache/launch/M=16`; an op's own fields
-// follow its name, `align:block_size=64,remote_experts=blocks`; an inline config is shown as
-// #hash8. "/", "%", white space and control characters inside a part (of a path) are written %2F
+// follow its name where they are not the default, `align:block_size=16`; an inline config is shown
+// as #hash8. "/", "%", white space and control characters inside a part (of a path) are written %2F
 // and so on, so that different coordinates never share an id. Unique within a result.
 std::string case_id(const CaseCoordinates& c);
 // The id without backend and config: what rivals are compared on.

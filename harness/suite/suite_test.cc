@@ -115,18 +115,28 @@ TEST_F(SuiteFile, ExpandsAnOpsOwnFieldsIntoItsId) {
   EXPECT_EQ(
       ids(R"("defaults": {"model": "mixtral-8x7b", "scheme": "bf16", "tokens": 4, "block_size": 16},
              "cases": [{"op": ["align", "reduce"], "tp": 1}, {"op": "align", "block_size": [32, 8]}])"),
-      (std::vector<std::string>{
-          "align:block_size=16,remote_experts=blocks/mixtral-8x7b/bf16/tp1.ep1/auto/default/"
-          "uniform/"
-          "gaussian/cold_weights/graph/M=4",
-          "reduce:pair_out=activation_dtype/mixtral-8x7b/bf16/tp1.ep1/auto/default/uniform/"
-          "gaussian/"
-          "cold_weights/graph/M=4",
-          "align:block_size=32,remote_experts=blocks/mixtral-8x7b/bf16/tp1.ep1/auto/default/"
-          "uniform/"
-          "gaussian/cold_weights/graph/M=4",
-          "align:block_size=8,remote_experts=blocks/mixtral-8x7b/bf16/tp1.ep1/auto/default/uniform/"
-          "gaussian/cold_weights/graph/M=4"}));
+      (std::vector<std::string>{"align:block_size=16/mixtral-8x7b/bf16/tp1.ep1/auto/default/"
+                                "uniform/"
+                                "gaussian/cold_weights/graph/M=4",
+                                "reduce/mixtral-8x7b/bf16/tp1.ep1/auto/default/uniform/"
+                                "gaussian/"
+                                "cold_weights/graph/M=4",
+                                "align:block_size=32/mixtral-8x7b/bf16/tp1.ep1/auto/default/"
+                                "uniform/"
+                                "gaussian/cold_weights/graph/M=4",
+                                "align:block_size=8/mixtral-8x7b/bf16/tp1.ep1/auto/default/uniform/"
+                                "gaussian/cold_weights/graph/M=4"}));
+}
+
+TEST_F(SuiteFile, LeavesFieldsOutOfAnIdThatAreAsTheyAreByDefault) {
+  const std::string rest = R"("model": "mixtral-8x7b", "scheme": "bf16", "tokens": 4}])";
+  EXPECT_EQ(
+      ids(R"("cases": [{"op": "align", )" + rest),
+      ids(R"("cases": [{"op": "align", "block_size": 64, "remote_experts": "blocks", )" + rest));
+  EXPECT_EQ(ids(R"("cases": [{"op": "grouped_gemm", "layout": "batched", "block_size": 8, )" + rest)
+                .at(0)
+                .substr(0, 50),
+            "grouped_gemm:block_size=8,layout=batched/mixtral-8");
 }
 
 TEST_F(SuiteFile, RefusesFieldsOfAnotherOpAndWrongValuesOfOnesOwn) {

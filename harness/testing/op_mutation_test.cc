@@ -55,10 +55,7 @@ class Ops : public ::testing::Test {
     c.inputs = asked.inputs;
     c.tokens = asked.tokens;
     c.ep = asked.ep;
-    OpFields fields;
-    for (const OpField& field : find_op(asked.op)->fields()) fields[field.name] = field.fallback;
-    for (const auto& [name, value] : asked.fields) fields.at(name) = value;
-    c.op_fields = op_fields_text(fields);
+    c.op_fields = op_fields_text(asked.fields);
     MeasureSettings settings;
     settings.seed = 1;
     settings.unit_spread = 2;
