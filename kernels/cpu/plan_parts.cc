@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "kernels/cpu/machine.h"
+#include "reference/base/process_limits.h"
 
 namespace moegauge::cpu {
 
