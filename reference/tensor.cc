@@ -113,14 +113,14 @@ std::vector<double> decoded(const Tensor& from) {
     case TensorType::int8:
       return decode_each<std::int8_t>(from, [](std::int8_t v) -> double { return v; });
     case TensorType::e4m3fn:
-      return decode_each<std::uint8_t>(
-          from, [](std::uint8_t v) -> double { return kE4m3fnValues[v]; });
+      return decode_each<std::uint8_t>(from,
+                                       [](std::uint8_t v) -> double { return kE4m3fnValues[v]; });
     case TensorType::e4m3fnuz:
-      return decode_each<std::uint8_t>(
-          from, [](std::uint8_t v) -> double { return kE4m3fnuzValues[v]; });
+      return decode_each<std::uint8_t>(from,
+                                       [](std::uint8_t v) -> double { return kE4m3fnuzValues[v]; });
     case TensorType::e8m0:
-      return decode_each<std::uint8_t>(
-          from, [](std::uint8_t v) -> double { return e8m0_to_float(v); });
+      return decode_each<std::uint8_t>(from,
+                                       [](std::uint8_t v) -> double { return e8m0_to_float(v); });
     case TensorType::packed:
       break;
   }

@@ -27,9 +27,9 @@ std::string format(const char* pattern, ...) {
 std::string heading(const CaseRecord& record) {
   const CaseCoordinates& c = record.coordinates;
   const std::string op = c.op == CaseCoordinates{}.op ? "" : op_label(c) + "  ";
-  return op + c.model + "  tp" + std::to_string(c.tp) + ".ep" + std::to_string(c.ep) + "  " + c.scheme +
-         "  " + record.backend + "  (" + c.routing + ", " + c.inputs + ", " + c.cache + ", " +
-         c.launch + ")";
+  return op + c.model + "  tp" + std::to_string(c.tp) + ".ep" + std::to_string(c.ep) + "  " +
+         c.scheme + "  " + record.backend + "  (" + c.routing + ", " + c.inputs + ", " + c.cache +
+         ", " + c.launch + ")";
 }
 
 // Rivals of one batch size.

@@ -13,10 +13,19 @@ using nlohmann::ordered_json;
 constexpr const char* kPipe = "worker pipe";
 
 ordered_json to_json(const CaseCoordinates& c) {
-  return {{"op", c.op},         {"model", c.model},     {"scheme", c.scheme},
-          {"tp", c.tp},         {"ep", c.ep},           {"backend", c.backend},
-          {"config", c.config}, {"routing", c.routing}, {"inputs", c.inputs},
-          {"cache", c.cache},   {"launch", c.launch},   {"tokens", c.tokens},   {"op_fields", c.op_fields}};
+  return {{"op", c.op},
+          {"model", c.model},
+          {"scheme", c.scheme},
+          {"tp", c.tp},
+          {"ep", c.ep},
+          {"backend", c.backend},
+          {"config", c.config},
+          {"routing", c.routing},
+          {"inputs", c.inputs},
+          {"cache", c.cache},
+          {"launch", c.launch},
+          {"tokens", c.tokens},
+          {"op_fields", c.op_fields}};
 }
 
 CaseCoordinates coordinates_from(const ordered_json& json) {

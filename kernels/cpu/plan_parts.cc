@@ -26,8 +26,7 @@ void CacheEvictor::evict(const KernelTable& kernels, ThreadPool& pool) {
   pool.parallel_for(
       chunks,
       [&](std::int64_t c) {
-        sink.fetch_add(kernels.sum(buffer_.data() + c * kChunk, kChunk),
-                       std::memory_order_relaxed);
+        sink.fetch_add(kernels.sum(buffer_.data() + c * kChunk, kChunk), std::memory_order_relaxed);
       },
       Schedule::contiguous);
 }

@@ -259,8 +259,8 @@ inline float softmax_sum(const RouteArgs& args, float largest) {
 
 // Terms of the chosen logits into weights; returns what they are to be divided by.
 inline float weigh(const RouteArgs& args, const float* chosen) {
-  const bool softmax = args.weight == RouterWeight::softmax_of_all ||
-                       args.weight == RouterWeight::softmax_of_chosen;
+  const bool softmax =
+      args.weight == RouterWeight::softmax_of_all || args.weight == RouterWeight::softmax_of_chosen;
   const float largest = softmax ? largest_of(chosen, args.top_k) : 0;
   for (std::int64_t t = 0; t < args.top_k; t += L) {
     const F logit = load_scores(chosen + t, args.top_k - t);
