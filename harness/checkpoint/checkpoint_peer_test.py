@@ -97,7 +97,7 @@ class Checkpoint(unittest.TestCase):
         self.assertEqual(record["layer"], L)
         return record, peer.read(self.path("dump/case-00000.safetensors"))[0]
 
-    def hold(self, dump, w13, w2, emulated=None, quantise=peer.same, **layer):
+    def hold(self, dump, w13, w2, emulated=None, quantise=peer.half, **layer):
         """The dump against numpy: truth of `w13` and `w2`, and of `emulated` as a kernel has them."""
         args = dump["topk_ids"], dump["topk_weights"]
         self.assertLess(peer.relative(dump["unquantized"], peer.layer(dump["x"], w13, w2, *args, **layer)), 1e-6)
@@ -283,6 +283,8 @@ class Checkpoint(unittest.TestCase):
                        "checkpoint_format": version})
             record, dump = self.measure()
             self.check_integers(f"w{bits}a16_g32_zp" + ("_actorder" if order else ""), record, dump, w13, w2)
+            done = self.run_layer(tp=2)
+            self.assertEqual(done.returncode, 2 if order else 0, done.stderr)
 
     def test_awq_in_its_order(self):
         def packed(_, rows, cols):

@@ -29,7 +29,7 @@ const std::array<std::string, 4> rule_names = {"softmax", "softmax_after_topk", 
 Activation read_activation(const JsonCursor& cursor) {
   if (cursor.is_string()) {
     Activation activation;
-    activation.kind = static_cast<ActivationKind>(cursor.one_of(activation_names, "activation"));
+    activation.kind = static_cast<ActivationKind>(cursor.one_of(activation_words, "activation"));
     if (activation.kind == ActivationKind::swiglu_clamped) {
       cursor.fail("swiglu_clamped without its parameters",
                   R"(write {"kind": "swiglu_clamped", "alpha": .., "beta": .., "limit": ..})");
@@ -160,7 +160,7 @@ void read_layer_fields(const std::string& fields, const std::string& where, Mode
 std::string layer_fields_of(const Layer& layer) {
   nlohmann::json fields;
   const Activation& activation = layer.activation;
-  fields["activation"]["kind"] = activation_names[static_cast<std::size_t>(activation.kind)];
+  fields["activation"]["kind"] = activation_words[static_cast<std::size_t>(activation.kind)];
   if (activation.kind == ActivationKind::swiglu_clamped) {
     fields["activation"]["alpha"] = activation.alpha;
     fields["activation"]["beta"] = activation.beta;

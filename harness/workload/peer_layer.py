@@ -61,6 +61,11 @@ def same(values):
     return values
 
 
+def half(values):
+    """What 16-bit activations are on their way into a product."""
+    return bf16(values).astype(np.float64)
+
+
 def fp8_groups(width):
     """E4M3 per row and group of `width` columns, as fp8_block quantises activations."""
     def quantise(values):
