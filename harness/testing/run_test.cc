@@ -78,6 +78,8 @@ TEST_F(Run, RefusesOptionsThatMeanNothing) {
                                                   {"--timeout", "0"},
                                                   {"--retries", "-1"},
                                                   {"--profile", "x"},
+                                                  {"--weights", "."},
+                                                  {"--layer", "0"},
                                                   {"--iterate", "nothing"},
                                                   {"--no-such-option"}}) {
     const Finished finished = run_suite(R"("backend": "honest")", options);
@@ -236,9 +238,9 @@ TEST_F(Run, WorksFromAnyFolder) {
 TEST_F(Run, HelpNamesEveryOption) {
   const Finished finished = run({"--help"});
   EXPECT_EQ(finished.code, 0);
-  for (const char* option :
-       {"--out", "--backend", "--device", "--filter", "--tokens", "--shard", "--resume",
-        "--retries", "--budget", "--timeout", "--seed", "--quiet", "--iterate", "--dump"}) {
+  for (const char* option : {"--out", "--backend", "--device", "--filter", "--tokens", "--shard",
+                             "--resume", "--retries", "--budget", "--timeout", "--seed", "--quiet",
+                             "--iterate", "--dump", "--weights", "--layer"}) {
     EXPECT_THAT(finished.out, HasSubstr(option));
   }
 }
