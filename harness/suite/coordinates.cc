@@ -86,8 +86,7 @@ ConfigRequest parse_config_request(const std::string& text, const std::string& w
 
 std::string inline_config(const Config& config) { return nlohmann::json(config.values).dump(); }
 
-return text_hash8(inline_config(config));
-}
+std::string config_hash8(const Config& config) { return text_hash8(inline_config(config)); }
 
 std::string text_hash8(std::string_view text) { return fnv1a_hex(text).substr(0, 8); }
 
