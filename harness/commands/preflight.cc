@@ -10,6 +10,7 @@
 #include "harness/json/cursor.h"
 #include "harness/measure/candidates.h"
 #include "harness/measure/prepare.h"
+#include "harness/workload/workload.h"
 #include "reference/base/input_error.h"
 #include "reference/inputs.h"
 
@@ -92,13 +93,16 @@ void check_config(const CaseCoordinates& c, const Problem& problem, const Backen
   }
 }
 
+bool takes_tensors(const CaseCoordinates& c) { return replayed_file(c) || c.layer >= 0; }
+
 // One of each kind of cases that agree in what is looked at here: not in batch size and the like.
 std::vector<CaseCoordinates> kinds_of(const std::vector<CaseCoordinates>& cases) {
   std::vector<CaseCoordinates> kinds;
   std::set<std::string> seen;
   for (CaseCoordinates c : cases) {
-    c.op = c.inputs = c.cache = c.launch = "";
-    c.tokens = 1;
+    c.op = c.cache = c.launch = "";
+    if (!takes_tensors(c)) c.inputs = "";
+    if (!replayed_file(c)) c.tokens = 1;
     if (seen.insert(case_id(c)).second) kinds.push_back(std::move(c));
   }
   return kinds;
@@ -111,6 +115,7 @@ void check_inputs(const std::vector<CaseCoordinates>& cases, const fs::path& sui
   for (const CaseCoordinates& c : kinds_of(cases)) {
     const Problem problem = problem_of(c, root);
     parse_routing_law(c.routing, problem.layer);
+    if (takes_tensors(c)) make_workload(c, problem, root, {});
     const Backend* backend = chosen_of(candidates_for(problem, backends, c.backend));
     if (backend != nullptr) check_config(c, problem, *backend, suite, root);
   }
@@ -120,7 +125,10 @@ std::vector<NamedFile> files_read(const std::vector<CaseCoordinates>& cases, con
                                   std::span<const Backend* const> backends, const fs::path& root) {
   std::map<fs::path, std::string> files = {{suite, "the suite that is run"}};
   for (const CaseCoordinates& c : kinds_of(cases)) {
-    files.emplace(model_file(c.model, root), "a model of the suite");
+    if (c.model != replay_model_name) {
+      files.emplace(model_file(c.model, root), "a model of the suite");
+    }
+    if (const auto file = replayed_file(c)) files.emplace(*file, "a file of tensors");
     files.emplace(c.routing, "a trace of the suite");  // or a law, which no file is called
     const ConfigRequest request = parse_config_request(c.config, case_id(c));
     if (request.kind == ConfigRequest::Kind::file) files.emplace(request.file, "a config file");

@@ -98,19 +98,6 @@ Expected<ResolvedConfig, Unmeasured> resolve_config(const CaseCoordinates& c,
 
 }  // namespace
 
-Problem problem_of(const CaseCoordinates& c, const fs::path& root) {
-  Problem problem;
-  problem.scheme = make_scheme(c.scheme);
-  if (!problem.scheme) {
-    const UnknownName unknown = unknown_scheme(c.scheme);
-    throw InputError(case_id(c), unknown.wrong, unknown.right);
-  }
-  problem.layer = rank_layer(load_model(c.model, root), c.tp, c.ep);
-  if (const auto only = problem.scheme->traits().only) problem.layer.dtype = *only;
-  problem.tokens = c.tokens;
-  return problem;
-}
-
 Expected<PreparedCase, Unprepared> prepare_case(const CaseCoordinates& c, const Problem& problem,
                                                 std::span<const Backend* const> backends,
                                                 const fs::path& root) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/measure/check.h"
@@ -23,6 +24,7 @@ struct Point {
   Launch launch = Launch::eager;
   CheckInputs check;
   std::vector<OwnedInputs> timed;  // one per slot, fully random rows
+  std::string quantization_of;     // ErrorReport's
 };
 
 // Input slots over which the calls of a row rotate, so that a median does not rest on one drawn
@@ -47,6 +49,8 @@ class Rival {
   std::optional<Fault> plan(const Point& point);
   // nothing: right. Otherwise why there is no latency.
   std::optional<Unmeasured> check(const Point& point, const Truth& truth);
+  // What check() compared with the truth; empty where there was a fault.
+  std::vector<std::uint16_t> take_output() { return std::move(output_); }
   // Timed inputs into the slots, one unmeasured turn, and the number of calls that fill a row.
   std::optional<Fault> pilot(const Point& point, double row_seconds);
   Member member(std::string name);
@@ -67,6 +71,7 @@ class Rival {
   std::int64_t sets_for_cold_ = 1;
   Work work_;  // mean over the slots
   CheckResult check_;
+  std::vector<std::uint16_t> output_;
 };
 
 // The status of a case that ended in a device's fault.

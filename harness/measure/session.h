@@ -14,6 +14,7 @@
 #include "harness/measure/rival.h"
 #include "harness/measure/truth_cache.h"
 #include "harness/result/record.h"
+#include "harness/workload/workload.h"
 
 namespace moegauge {
 
@@ -25,6 +26,8 @@ struct MeasureSettings {
   // the first time can take far longer than all else. Records say how many sets there were.
   std::int64_t max_weight_sets = 1024;
   int unit_spread = 0;  // of generated_experts; not 0 in mutation tests
+  // Where to write what each case was given and gave, parallel to the cases; empty: nowhere.
+  std::vector<std::filesystem::path> dumps = {};
 };
 
 // What a case is doing, so that a fault that takes the process down can be named. `check` holds the
@@ -64,6 +67,7 @@ class LayerSession {
   Point draw_point(const CaseCoordinates& c, bool graphs) const;
   // A member that got as far as the timing, or its record.
   std::variant<Rival, Finished> admit(std::size_t index, const Point& point, bool& tainted);
+  void dump(Rival& rival, const Point& point, const Truth& truth) const;
   void time_rivals(std::vector<Rival>& rivals, const Point& point, PointResult& result);
   Residence& reside(const PreparedCase& prepared);
   std::int64_t weight_sets_wanted(const PreparedCase& prepared) const;
@@ -79,8 +83,7 @@ class LayerSession {
   const MeasureSettings settings_;
   const InFlight in_flight_;
   const Problem problem_;
-  const Distribution distribution_;
-  const std::unique_ptr<ExpertSource> experts_;
+  const std::unique_ptr<Workload> workload_;
   std::map<const Backend*, Residence> residences_;
   TruthCache truths_;
   std::size_t current_ = 0;  // the case in flight, and what it does

@@ -27,6 +27,8 @@ Json coordinates_to_json(const CaseCoordinates& c) {
   Json json;
   json["op"] = c.op;
   json["model"] = c.model;
+  if (c.layer >= 0) json["layer"] = c.layer;
+  if (!c.fields.empty()) json["fields"] = Json::parse(c.fields);
   json["scheme"] = c.scheme;
   json["tp"] = c.tp;
   json["ep"] = c.ep;
