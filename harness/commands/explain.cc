@@ -24,6 +24,7 @@
 #include "harness/suite/suite.h"
 #include "kernels/arch.h"
 #include "reference/base/input_error.h"
+#include "reference/ops/op.h"
 
 namespace moegauge {
 namespace {
@@ -44,6 +45,7 @@ void declare_options(CLI::App& app, ExplainOptions& o) {
       ->required();
   app.add_option("--scheme", o.asked.scheme, "Number formats, as moegauge list schemes names them")
       ->required();
+  app.add_option("--op", o.asked.op, "A single op, as moegauge list ops names them [fused_moe]");
   app.add_option("--tp", o.asked.tp, "Tensor-parallel ranks [1]")->check(CLI::Range(1, most));
   app.add_option("--ep", o.asked.ep, "Expert-parallel ranks [1]")->check(CLI::Range(1, most));
   app.add_option("--tokens", o.asked.tokens, "Batch size [1]")->check(CLI::Range(0, most));
@@ -77,14 +79,12 @@ std::string activation_text(const Activation& a) {
   return name + parameters;
 }
 
-std::string layer_line(const Problem& p) {
-  const Layer& l = p.layer;
+std::string layer_line(const Layer& l, const Scheme& scheme, std::int64_t tokens) {
   return "E=" + std::to_string(l.experts) + " (" + std::to_string(l.local_experts()) +
          " local) top_k=" + std::to_string(l.top_k) + " K=" + std::to_string(l.hidden_size) +
-         " N=" + std::to_string(l.intermediate_size) + " scheme=" + p.scheme->name() +
-         " M=" + std::to_string(p.tokens) + "\n" +
-         dtype_words.at(static_cast<std::size_t>(l.dtype)) + " activations, " +
-         activation_text(l.activation) +
+         " N=" + std::to_string(l.intermediate_size) + " scheme=" + scheme.name() +
+         " M=" + std::to_string(tokens) + "\n" + dtype_words.at(static_cast<std::size_t>(l.dtype)) +
+         " activations, " + activation_text(l.activation) +
          (l.router_weight_on_input ? ", router weight on input" : "");
 }
 
@@ -102,7 +102,8 @@ std::string config_line(const Problem& problem, const Backend& backend, const fs
 }
 
 // What would have to change, where nobody serves.
-std::vector<std::string> ways_out(const std::vector<Candidate>& candidates, const Problem& problem,
+// `scheme` is read with a family only.
+std::vector<std::string> ways_out(const std::vector<Candidate>& candidates, const Scheme* scheme,
                                   const ArchFamily* family) {
   std::vector<std::string> ways;
   for (const Candidate& c : candidates) {
@@ -116,7 +117,7 @@ std::vector<std::string> ways_out(const std::vector<Candidate>& candidates, cons
     ways.push_back(name + " would need kernels in the " + std::string(family->backend) +
                    " backend; this version has none");
   }
-  if (const auto obstacle = operand_obstacle(*family, problem.scheme->traits())) {
+  if (const auto obstacle = operand_obstacle(*family, scheme->traits())) {
     ways.push_back(name + ": " + *obstacle);
   }
   return ways;
@@ -153,11 +154,13 @@ const ArchFamily* asked_family(const std::string& arch) {
                    suggestion(arch, known));
 }
 
+void require_scheme(const std::string& name) {
+  if (make_scheme(name) != nullptr) return;
+  const UnknownName unknown = unknown_scheme(name);
+  throw InputError("--scheme", unknown.wrong, unknown.right);
+}
+
 Problem asked_problem(const ExplainOptions& o, const fs::path& root) {
-  if (make_scheme(o.asked.scheme) == nullptr) {
-    const UnknownName unknown = unknown_scheme(o.asked.scheme);
-    throw InputError("--scheme", unknown.wrong, unknown.right);
-  }
   Problem problem = problem_of(o.asked, root);
   if (!o.dtype.empty()) {
     const auto at = std::ranges::find(dtype_words, o.dtype) - dtype_words.begin();
@@ -179,17 +182,44 @@ Problem asked_problem(const ExplainOptions& o, const fs::path& root) {
 
 // All that is answered; both forms of the output are made of it.
 struct Answer {
-  std::string layer = {}, arch = {}, config = {};
+  std::string kind = "layer", layer = {}, arch = {}, config = {};
   std::vector<Candidate> candidates = {};
   const Backend* chosen = nullptr;
   std::vector<std::string> ways_out = {};
 };
 
+// Of a single op, with its fields as they are by default, on the devices of this machine.
+Answer answer_op(const ExplainOptions& o, const Environment& environment, const fs::path& root) {
+  if (find_op(o.asked.op) == nullptr) {
+    std::vector<std::string> known = {CaseCoordinates{}.op};
+    for (const Op* op : all_ops()) known.emplace_back(op->name());
+    throw InputError("--op", "no op is called " + in_quotes(o.asked.op),
+                     suggestion(o.asked.op, known));
+  }
+  if (!o.arch.empty() || !o.dtype.empty() || !o.activation.empty() || o.router_weight_on_input) {
+    throw InputError("--op " + o.asked.op, "with options that vary a whole layer",
+                     "the model's own layer: leave out --arch, --dtype, --activation and "
+                     "--router-weight-on-input");
+  }
+  const auto problem = op_problem_of(o.asked, root);
+  if (!problem) return {.kind = "op", .layer = o.asked.op, .ways_out = {problem.error().reason}};
+  Answer answer{
+      .kind = "op",
+      .layer = o.asked.op + " of " + layer_line(problem->layer, *problem->scheme, problem->tokens),
+      .config = "default config only: single ops have no tuned files",
+      .candidates = candidates_for(*problem, environment.backends)};
+  answer.chosen = chosen_of(answer.candidates);
+  if (answer.chosen == nullptr) answer.ways_out = ways_out(answer.candidates, nullptr, nullptr);
+  return answer;
+}
+
 Answer answer(const ExplainOptions& o, const Environment& environment) {
   const fs::path root = find_root();
+  require_scheme(o.asked.scheme);
+  if (o.asked.op != CaseCoordinates{}.op) return answer_op(o, environment, root);
   const ArchFamily* family = asked_family(o.arch);
   const Problem problem = asked_problem(o, root);
-  Answer answer{.layer = layer_line(problem),
+  Answer answer{.layer = layer_line(problem.layer, *problem.scheme, problem.tokens),
                 .candidates = family != nullptr
                                   ? candidates_on(*family, problem, environment.backends)
                                   : candidates_for(problem, environment.backends)};
@@ -200,7 +230,8 @@ Answer answer(const ExplainOptions& o, const Environment& environment) {
   } else if (answer.chosen != nullptr) {
     answer.config = config_line(problem, *answer.chosen, root);
   }
-  if (answer.chosen == nullptr) answer.ways_out = ways_out(answer.candidates, problem, family);
+  if (answer.chosen == nullptr)
+    answer.ways_out = ways_out(answer.candidates, problem.scheme.get(), family);
   return answer;
 }
 
@@ -212,7 +243,7 @@ void print_text(const Answer& a, std::ostream& out) {
     out << '\n' << a.chosen->name() << ": " << a.config << '\n';
     return;
   }
-  out << "\nnobody serves this layer\n";
+  out << "\nnobody serves this " << a.kind << "\n";
   for (const std::string& way : a.ways_out) out << "  " << way << '\n';
 }
 

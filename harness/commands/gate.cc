@@ -71,9 +71,11 @@ ShippedLimits shipped_limits(fs::path root) {
   auto known = std::make_shared<std::map<Key, ErrorLimits>>();
   return [root = std::move(root), known](const CaseRecord& record, const CheckResult& check) {
     const bool reduced = check.numerics.accumulate == Accumulate::reduced;
-    const Key key{record.coordinates.model, record.coordinates.scheme, reduced};
+    const CaseCoordinates& c = record.coordinates;
+    // Of a replayed layer its file knows the dtype.
+    const Key key{c.model + (replayed_file(c) ? c.inputs : ""), c.scheme, reduced};
     if (const auto found = known->find(key); found != known->end()) return found->second;
-    const Problem problem = problem_of(record.coordinates, root);
+    const Problem problem = problem_of(c, root);
     return known->emplace(key, problem.scheme->error_limits(problem.layer.dtype, reduced))
         .first->second;
   };

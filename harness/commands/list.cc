@@ -18,6 +18,7 @@
 #include "harness/root.h"
 #include "harness/suite/suite.h"
 #include "reference/base/input_error.h"
+#include "reference/ops/op.h"
 #include "reference/schemes/scheme.h"
 
 namespace moegauge {
@@ -70,6 +71,29 @@ std::string joined(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
   return text;
+}
+
+// "block_size 1..65536 [64], layout sorted|batched [sorted]": values, and what holds without one.
+std::string text_of(const OpField& field) {
+  std::string words;
+  for (const std::string& word : field.words) words += (words.empty() ? "" : "|") + word;
+  const auto* number = std::get_if<std::int64_t>(&field.fallback);
+  if (number != nullptr) words = std::to_string(field.low) + ".." + std::to_string(field.high);
+  return field.name + " " + words + " [" +
+         (number != nullptr ? std::to_string(*number) : std::get<std::string>(field.fallback)) +
+         "]";
+}
+
+Rows list_ops(const Environment&, const fs::path&) {
+  Rows rows = {{{"name", CaseCoordinates{}.op}, {"fields", ""}}};
+  for (const Op* op : all_ops()) {
+    std::string fields;
+    for (const OpField& field : op->fields()) {
+      fields += (fields.empty() ? "" : ", ") + text_of(field);
+    }
+    rows.push_back({{"name", op->name()}, {"fields", fields}});
+  }
+  return rows;
 }
 
 Rows list_models(const Environment&, const fs::path& root) {
@@ -133,6 +157,7 @@ struct Kind {
 constexpr std::array kinds = {
     Kind{"backends", list_backends}, Kind{"schemes", list_schemes}, Kind{"models", list_models},
     Kind{"suites", list_suites},     Kind{"configs", list_configs}, Kind{"policies", list_policies},
+    Kind{"ops", list_ops},
 };
 
 std::string cell(const Json& value) {
@@ -181,7 +206,8 @@ Action add_list(CLI::App& subcommand) {
   std::vector<std::string> names;
   for (const Kind& kind : kinds) names.emplace_back(kind.name);
   subcommand
-      .add_option("KIND", options->kind, "backends, schemes, models, suites, configs or policies")
+      .add_option("KIND", options->kind,
+                  "backends, schemes, models, suites, configs, policies or ops")
       ->required()
       ->check(CLI::IsMember(names));
   add_json_flag(subcommand, options->json, "a table");

@@ -1,5 +1,6 @@
 #include "harness/commands/preflight.h"
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -10,8 +11,10 @@
 #include "harness/json/cursor.h"
 #include "harness/measure/candidates.h"
 #include "harness/measure/prepare.h"
+#include "harness/workload/workload.h"
 #include "reference/base/input_error.h"
 #include "reference/inputs.h"
+#include "reference/ops/op.h"
 
 namespace moegauge {
 namespace {
@@ -23,10 +26,16 @@ struct UnknownKey {
   std::string sentence;  // the backend's: what is wrong and what it knows
 };
 
-std::optional<UnknownKey> unknown_key(const Backend& backend, const Problem& problem,
-                                      const Config& config) {
+// A backend's answer to a config, for the layer or the op that is asked about.
+using RefusesConfig = std::function<std::optional<Refusal>(const Config& config)>;
+
+RefusesConfig refuses_of(const Backend& backend, const Problem& problem) {
+  return [&](const Config& config) { return backend.refuses_config(problem, config); };
+}
+
+std::optional<UnknownKey> unknown_key(const RefusesConfig& refuses, const Config& config) {
   for (const auto& [key, value] : config.values) {
-    const auto refusal = backend.refuses_config(problem, {.values = {{key, value}}});
+    const auto refusal = refuses({.values = {{key, value}}});
     if (refusal && refusal->reason == RefusalReason::config_unknown_key) {
       return UnknownKey{key, refusal->sentence};
     }
@@ -36,7 +45,7 @@ std::optional<UnknownKey> unknown_key(const Backend& backend, const Problem& pro
 
 void check_entries(const ConfigTable& table, const Backend& backend, const Problem& problem) {
   for (const auto& [tokens, config] : table.entries) {
-    const auto unknown = unknown_key(backend, problem, config);
+    const auto unknown = unknown_key(refuses_of(backend, problem), config);
     if (!unknown) continue;
     const auto document = JsonDocument::read(table.file);
     JsonCursor(document).at(std::to_string(tokens)).at(unknown->key).fail(unknown->sentence, "");
@@ -50,7 +59,8 @@ void check_table_file(const fs::path& file, const Backend& backend, const Proble
 }
 
 // Fails at the place in the suite where an inline config is written.
-void fail_inline(const fs::path& suite, const std::string& config, const UnknownKey& unknown) {
+[[noreturn]] void fail_inline(const fs::path& suite, const std::string& config,
+                              const UnknownKey& unknown) {
   const auto document = JsonDocument::read(suite);
   const JsonCursor top(document);
   std::vector<JsonCursor> entries = top.at("cases").items();
@@ -70,6 +80,15 @@ void fail_inline(const fs::path& suite, const std::string& config, const Unknown
   throw InputError(suite.string(), unknown.sentence, "");
 }
 
+// Keys of an inline config; of others there is nothing to say here.
+void check_inline(const CaseCoordinates& c, const RefusesConfig& refuses, const fs::path& suite) {
+  const ConfigRequest request = parse_config_request(c.config, case_id(c));
+  if (request.kind != ConfigRequest::Kind::inline_values) return;
+  if (const auto unknown = unknown_key(refuses, request.config)) {
+    fail_inline(suite, c.config, *unknown);
+  }
+}
+
 void check_config(const CaseCoordinates& c, const Problem& problem, const Backend& backend,
                   const fs::path& suite, const fs::path& root) {
   const ConfigRequest request = parse_config_request(c.config, case_id(c));
@@ -85,23 +104,44 @@ void check_config(const CaseCoordinates& c, const Problem& problem, const Backen
     case ConfigRequest::Kind::file:
       return check_table_file(request.file, backend, problem);
     case ConfigRequest::Kind::inline_values:
-      if (const auto unknown = unknown_key(backend, problem, request.config)) {
-        fail_inline(suite, c.config, *unknown);
-      }
-      return;
+      return check_inline(c, refuses_of(backend, problem), suite);
   }
 }
+
+bool takes_tensors(const CaseCoordinates& c) { return replayed_file(c) || c.layer >= 0; }
 
 // One of each kind of cases that agree in what is looked at here: not in batch size and the like.
 std::vector<CaseCoordinates> kinds_of(const std::vector<CaseCoordinates>& cases) {
   std::vector<CaseCoordinates> kinds;
   std::set<std::string> seen;
   for (CaseCoordinates c : cases) {
-    c.op = c.inputs = c.cache = c.launch = "";
-    c.tokens = 1;
+    c.cache = c.launch = "";
+    if (!takes_tensors(c)) c.inputs = "";
+    if (!replayed_file(c)) c.tokens = 1;
     if (seen.insert(case_id(c)).second) kinds.push_back(std::move(c));
   }
   return kinds;
+}
+
+void check_layer(const CaseCoordinates& c, const fs::path& suite,
+                 std::span<const Backend* const> backends, const fs::path& root) {
+  const Problem problem = problem_of(c, root);
+  parse_routing_law(c.routing, problem.layer);
+  if (takes_tensors(c)) make_workload(c, problem, root, {});
+  const Backend* backend = chosen_of(candidates_for(problem, backends, c.backend));
+  if (backend != nullptr) check_config(c, problem, *backend, suite, root);
+}
+
+// Where the op is not defined, its record says so.
+void check_op(const CaseCoordinates& c, const fs::path& suite,
+              std::span<const Backend* const> backends, const fs::path& root) {
+  const auto problem = op_problem_of(c, root);
+  if (!problem) return;
+  parse_routing_law(c.routing, problem->layer);
+  const Backend* backend = chosen_of(candidates_for(*problem, backends, c.backend));
+  if (backend == nullptr) return;
+  check_inline(
+      c, [&](const Config& config) { return backend->refuses_op_config(*problem, config); }, suite);
 }
 
 }  // namespace
@@ -109,10 +149,8 @@ std::vector<CaseCoordinates> kinds_of(const std::vector<CaseCoordinates>& cases)
 void check_inputs(const std::vector<CaseCoordinates>& cases, const fs::path& suite,
                   std::span<const Backend* const> backends, const fs::path& root) {
   for (const CaseCoordinates& c : kinds_of(cases)) {
-    const Problem problem = problem_of(c, root);
-    parse_routing_law(c.routing, problem.layer);
-    const Backend* backend = chosen_of(candidates_for(problem, backends, c.backend));
-    if (backend != nullptr) check_config(c, problem, *backend, suite, root);
+    find_op(c.op) != nullptr ? check_op(c, suite, backends, root)
+                             : check_layer(c, suite, backends, root);
   }
 }
 
@@ -120,11 +158,14 @@ std::vector<NamedFile> files_read(const std::vector<CaseCoordinates>& cases, con
                                   std::span<const Backend* const> backends, const fs::path& root) {
   std::map<fs::path, std::string> files = {{suite, "the suite that is run"}};
   for (const CaseCoordinates& c : kinds_of(cases)) {
-    files.emplace(model_file(c.model, root), "a model of the suite");
+    if (c.model != replay_model_name) {
+      files.emplace(model_file(c.model, root), "a model of the suite");
+    }
+    if (const auto file = replayed_file(c)) files.emplace(*file, "a file of tensors");
     files.emplace(c.routing, "a trace of the suite");  // or a law, which no file is called
     const ConfigRequest request = parse_config_request(c.config, case_id(c));
     if (request.kind == ConfigRequest::Kind::file) files.emplace(request.file, "a config file");
-    if (request.kind != ConfigRequest::Kind::tuned) continue;
+    if (request.kind != ConfigRequest::Kind::tuned || find_op(c.op) != nullptr) continue;
     const Problem problem = problem_of(c, root);
     for (const Backend* backend : backends) {
       const fs::path file = tuned_config_file(*backend, problem);

@@ -10,11 +10,13 @@
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "harness/checkpoint/checkpoint_experts.h"
 #include "harness/commands/duration.h"
 #include "harness/commands/interrupt.h"
 #include "harness/commands/journal_identity.h"
@@ -56,6 +58,8 @@ struct RunOptions {
   std::uint64_t seed = 0;
   bool quiet = false;
   std::string dump, profile;
+  std::string weights;
+  std::int64_t layer = -1;
 };
 
 void declare_options(CLI::App& app, RunOptions& o) {
@@ -85,7 +89,14 @@ void declare_options(CLI::App& app, RunOptions& o) {
   app.add_option("--seed", o.seed, "Seed of all weights and inputs [0]")
       ->check(CLI::Validator(&wrong_seed, "DIGITS"));
   app.add_flag("--quiet", o.quiet, "No progress");
-  app.add_option("--dump", o.dump, "")->group("");
+  auto* weights = app.add_option(
+      "--weights", o.weights, "Take shape, scheme and experts from this Hugging Face checkpoint");
+  auto* layer = app.add_option("--layer", o.layer, "... and from this layer of it")
+                    ->check(CLI::NonNegativeNumber);
+  weights->needs(layer);
+  layer->needs(weights);
+  app.add_option("--dump", o.dump,
+                 "Folder for what each case was given and gave: case-00000.safetensors ...");
   app.add_option("--profile", o.profile, "")->group("");
 }
 
@@ -104,8 +115,27 @@ std::string repro_line(const RunOptions& o, const CaseCoordinates& c) {
   std::string line = "moegauge run " + shell_quoted(o.suite);
   if (!o.selection.backends.empty() || !o.selection.device.empty())
     line += " --backend " + c.backend;
+  if (!o.weights.empty()) {
+    line += " --weights " + shell_quoted(o.weights) + " --layer " + std::to_string(o.layer);
+  }
   if (!o.selection.tokens.empty()) line += " --tokens " + std::to_string(c.tokens);
   return line + " --iterate " + shell_quoted(case_id(c)) + " --seed " + std::to_string(o.seed);
+}
+
+// The suite's cases with a checkpoint's layer in place of their own, each once.
+void take_weights(Suite& suite, const RunOptions& o) {
+  if (o.weights.empty()) return;
+  const std::optional<std::string> scheme = checkpoint_scheme_of(o.weights);
+  std::vector<CaseCoordinates> cases;
+  std::set<std::string> seen;
+  for (CaseCoordinates c : suite.cases) {
+    c.model = (fs::path(o.weights) / "config.json").string();
+    c.layer = o.layer;
+    c.fields.clear();
+    if (scheme) c.scheme = *scheme;
+    if (seen.insert(case_id(c)).second) cases.push_back(std::move(c));
+  }
+  suite.cases = std::move(cases);
 }
 
 // Before anything is measured. The journal beside the result counts: it is written over, or set
@@ -115,6 +145,28 @@ void require_writable_place(const fs::path& out, std::span<const NamedFile> read
   const std::string journal = out.string() + ".journal";
   for (const fs::path& place : {out, fs::path(journal), fs::path(journal + ".old")}) {
     require_own_place("--out", place, read);
+  }
+}
+
+// Dumps of an earlier run would be taken for this one's, whose cases have other numbers.
+void make_dump_folder(const fs::path& folder, bool keep,
+                      const std::vector<CaseCoordinates>& cases) {
+  if (folder.empty()) return;
+  std::error_code error;
+  for (const CaseCoordinates& c : cases) {
+    const auto file = replayed_file(c);
+    if (!file || !fs::equivalent(fs::absolute(*file).parent_path(), folder, error)) continue;
+    throw InputError("--dump " + folder.string(), "it holds " + file->string() + ", which is read",
+                     "name another folder");
+  }
+  fs::create_directories(folder, error);
+  if (!fs::is_directory(folder, error)) {
+    throw InputError("--dump " + folder.string(), "no folder can be made there", "name another");
+  }
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    const bool ours = name.starts_with("case-") && name.ends_with(".safetensors");
+    if (ours && !keep) fs::remove(entry.path(), error);
   }
 }
 
@@ -147,6 +199,7 @@ RunnerSettings runner_settings(const RunOptions& o) {
   settings.measure.seed = o.seed;
   if (!o.selection.iterate.empty()) settings.measure.max_weight_sets = 8;
   settings.retries = o.retries;
+  settings.dump = o.dump;
   settings.timeout_seconds = parse_duration(o.timeout, "--timeout");
   if (!o.budget.empty()) settings.budget_seconds = parse_duration(o.budget, "--budget");
   return settings;
@@ -205,9 +258,8 @@ int exit_code(const Result& result) {
 }
 
 void refuse_later_options(const RunOptions& o) {
-  for (const auto& [option, value] :
-       {std::pair("--dump", &o.dump), std::pair("--profile", &o.profile)}) {
-    if (!value->empty()) throw InputError(option, "not built yet in this version", "leave it out");
+  if (!o.profile.empty()) {
+    throw InputError("--profile", "not built yet in this version", "leave it out");
   }
 }
 
@@ -216,7 +268,8 @@ int run(const RunOptions& o, const Environment& environment) {
   const RunnerSettings settings = runner_settings(o);
   const fs::path root = find_root();
   const fs::path suite_file = find_suite(o.suite, root);
-  const Suite suite = load_suite(suite_file, root);
+  Suite suite = load_suite(suite_file, root);
+  take_weights(suite, o);
   const auto cases = select_cases(suite, o.selection, environment.backends);
   if (cases.empty()) {
     environment.err << "moegauge: no case of " << o.suite << " matches; see moegauge list suites\n";
@@ -230,6 +283,7 @@ int run(const RunOptions& o, const Environment& environment) {
                                       : "results/latest.json";
   const std::vector<NamedFile> read = files_read(cases, suite_file, environment.backends, root);
   require_writable_place(out, read);
+  make_dump_folder(o.dump, o.resume, cases);
   const std::string header =
       journal_header(suite.name, o.seed, suite.cases, read, environment.backends);
   Journaled journaled = open_journal(out, header, o.resume, cases);

@@ -163,13 +163,10 @@ Expected<std::optional<std::string>, Fault> repeat(Plan& plan, const Yardstick& 
 
 }  // namespace
 
-CheckInputs make_check_inputs(const Layer& layer, Distribution distribution, const RoutingLaw& law,
-                              std::int64_t tokens, std::uint64_t seed, const Scheme* scheme) {
-  constexpr std::uint64_t pool_stream = 0;
-  CheckInputs inputs{generate_inputs(layer, distribution, law, std::min(tokens, kPoolRows), seed,
-                                     pool_stream, scheme),
-                     {}};
-  if (tokens > kPoolRows) {
+CheckInputs make_check_inputs(OwnedInputs pool, const Layer& layer, std::int64_t tokens,
+                              std::uint64_t seed) {
+  CheckInputs inputs{std::move(pool), {}};
+  if (tokens > inputs.pool.tokens) {
     inputs.repeated = repeat_from_pool(inputs.pool, layer, tokens, seed);
   } else {
     inputs.repeated.inputs = inputs.pool;
@@ -177,6 +174,14 @@ CheckInputs make_check_inputs(const Layer& layer, Distribution distribution, con
     std::iota(inputs.repeated.index.begin(), inputs.repeated.index.end(), 0);
   }
   return inputs;
+}
+
+CheckInputs make_check_inputs(const Layer& layer, Distribution distribution, const RoutingLaw& law,
+                              std::int64_t tokens, std::uint64_t seed, const Scheme* scheme) {
+  constexpr std::uint64_t pool_stream = 0;
+  return make_check_inputs(generate_inputs(layer, distribution, law, std::min(tokens, kPoolRows),
+                                           seed, pool_stream, scheme),
+                           layer, tokens, seed);
 }
 
 ErrorReport measure_errors(const Layer& layer, std::span<const std::uint16_t> y, const Truth& truth,
@@ -244,8 +249,10 @@ Expected<CheckOutcome, Fault> check_plan(Plan& plan, const Yardstick& yardstick,
     some.calls = std::min(turn, weight_sets - set);
     if (auto fault = repeats(some)) return Unexpected{std::move(*fault)};
   }
-  if (outcome.wrong) return outcome;
-  if (auto fault = repeats(request)) return Unexpected{std::move(*fault)};
+  if (!outcome.wrong) {
+    if (auto fault = repeats(request)) return Unexpected{std::move(*fault)};
+  }
+  outcome.output = std::move(judged->y);
   return outcome;
 }
 

@@ -1,7 +1,8 @@
 // Check, then time: whether a plan returns what it should. A case that is wrong has no latency.
 //
 // A checked run draws its tokens from a pool of at most 256 distinct rows, so that the oracle
-// computes 256 rows and every one of 8192 output rows is still compared.
+// computes 256 rows and every one of 8192 output rows is still compared. Rows that a file gives are
+// their own pool.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +21,13 @@ namespace moegauge {
 inline constexpr std::int64_t kPoolRows = 256;
 
 struct CheckInputs {
-  OwnedInputs pool;       // the distinct rows, at most kPoolRows: what the oracle computes
+  OwnedInputs pool;       // the distinct rows: what the oracle computes
   PooledInputs repeated;  // what the kernel is given; its index maps rows to pool rows
 };
+// `tokens` rows of the pool, every one of them if there are as many.
+CheckInputs make_check_inputs(OwnedInputs pool, const Layer& layer, std::int64_t tokens,
+                              std::uint64_t seed);
+// With a generated pool of at most kPoolRows.
 CheckInputs make_check_inputs(const Layer& layer, Distribution distribution, const RoutingLaw& law,
                               std::int64_t tokens, std::uint64_t seed,
                               const Scheme* scheme = nullptr);
@@ -41,6 +46,7 @@ struct CheckOutcome {
   std::optional<std::string> wrong;  // why the case is inaccurate
   // Why nothing is known of it: a check that compared no row is no check.
   std::optional<std::string> not_comparable;
+  std::vector<std::uint16_t> output = {};  // what was compared with the truth
 };
 
 // What a plan's outputs are held against.

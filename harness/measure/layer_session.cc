@@ -4,27 +4,19 @@
 #include <string>
 #include <utility>
 
-#include "reference/base/input_error.h"
+#include "harness/workload/dump.h"
+#include "harness/workload/problem.h"
 #include "reference/base/thread_pool.h"
 
 namespace moegauge {
-namespace {
-
-Distribution parse_distribution(const CaseCoordinates& c) {
-  if (const auto distribution = distribution_from(c.inputs)) return *distribution;
-  throw InputError(case_id(c), "no inputs are called " + c.inputs,
-                   "gaussian, heavy_tail, uniform, degenerate or exact");
-}
-
-}  // namespace
 
 LayerSession::LayerSession(Setup setup)
     : Session(std::move(setup)),
       problem_(problem_of(at(0), setup_.root)),
-      distribution_(parse_distribution(at(0))),
-      experts_(generated_experts(problem_.layer, problem_.scheme, distribution_,
-                                 setup_.settings.seed, setup_.settings.unit_spread)),
-      truths_(problem_, *experts_) {}
+      workload_(make_workload(at(0), problem_, setup_.root,
+                              {.seed = setup_.settings.seed,
+                               .unit_spread = setup_.settings.unit_spread})),
+      truths_(problem_, workload_->experts()) {}
 
 void LayerSession::measure_into(PointResult& result, std::span<const std::size_t> members) {
   enter(members.front(), Phase::truth);
@@ -68,21 +60,24 @@ Point LayerSession::draw_point(const CaseCoordinates& c, bool graphs) const {
               .cache = cache_from(c.cache),
               .launch = c.launch == "graph" ? Launch::graph : Launch::eager,
               .check = {},
-              .timed = {}};
-  const RoutingLaw law = parse_routing_law(c.routing, problem_.layer);
-  const std::uint64_t seed = setup_.settings.seed;
-  point.check =
-      make_check_inputs(problem_.layer, distribution_, law, c.tokens, seed, problem_.scheme.get());
-  const auto slots = static_cast<std::size_t>(
-      slots_for(c.tokens, point.cache, graphs ? point.launch : Launch::eager));
+              .timed = {},
+              .quantization_of = workload_->quantization_of()};
+  // Rows that somebody gave are all checked, however many: it may be any one that matters.
+  const bool given = workload_->given_rows() != GivenRows::none;
+  const std::int64_t pool_rows = given ? c.tokens : std::min(c.tokens, kPoolRows);
+  point.check = make_check_inputs(workload_->draw(c.routing, pool_rows, kCheckStream),
+                                  problem_.layer, c.tokens, setup_.settings.seed);
+  // Slots of given rows would all hold the same.
+  const int wanted = slots_for(c.tokens, point.cache, graphs ? point.launch : Launch::eager);
+  const bool same = workload_->given_rows() == GivenRows::all;
+  const auto slots = static_cast<std::size_t>(same ? 1 : wanted);
   // Drawing many tokens takes longer than timing them.
   point.timed.resize(slots);
   ThreadPool pool(static_cast<int>(
       std::min<std::size_t>(slots, static_cast<std::size_t>(ThreadPool::usable_processors()))));
   pool.parallel_for(static_cast<std::int64_t>(slots), [&](std::int64_t slot) {
-    point.timed[static_cast<std::size_t>(slot)] = generate_inputs(
-        problem_.layer, distribution_, law, c.tokens, seed,
-        kFirstTimedStream + static_cast<std::uint64_t>(slot), problem_.scheme.get());
+    point.timed[static_cast<std::size_t>(slot)] =
+        workload_->draw(c.routing, c.tokens, kFirstTimedStream + static_cast<std::uint64_t>(slot));
   });
   return point;
 }
@@ -105,11 +100,26 @@ std::variant<Rival, LayerSession::Finished> LayerSession::admit(std::size_t inde
   enter(index, Phase::truth);
   const Truth& truth = truth_for(rival, point);
   enter(index, Phase::check);
-  if (auto outcome = rival.check(point, truth)) {
+  auto outcome = rival.check(point, truth);
+  dump(rival, point, truth);
+  if (outcome) {
     tainted = taints(*outcome);
     return finish(index, std::move(*outcome), rival.resolved());
   }
   return rival;
+}
+
+void LayerSession::dump(Rival& rival, const Point& point, const Truth& truth) const {
+  const std::vector<std::uint16_t> output = rival.take_output();
+  const auto& dumps = setup_.settings.dumps;
+  if (dumps.empty() || output.empty()) return;
+  write_dump(dumps[rival.index()], {.coordinates = at(rival.index()),
+                                    .problem = problem_,
+                                    .workload = *workload_,
+                                    .inputs = point.check.repeated.inputs,
+                                    .index = point.check.repeated.index,
+                                    .truth = truth,
+                                    .output = output});
 }
 
 LayerSession::Residence& LayerSession::reside(const PreparedCase& prepared) {
@@ -123,7 +133,7 @@ LayerSession::Residence& LayerSession::reside(const PreparedCase& prepared) {
   const std::int64_t sets =
       choose_weight_sets(std::min(weight_sets_wanted(prepared), setup_.settings.max_weight_sets),
                          bytes_per_set, memory);
-  auto loaded = ResidentLayer::load(*prepared.backend, problem_, *experts_, sets);
+  auto loaded = ResidentLayer::load(*prepared.backend, problem_, workload_->experts(), sets);
   Residence residence =
       loaded ? Residence(std::move(loaded).value()) : Residence(std::move(loaded).error());
   return residences_.emplace(prepared.backend, std::move(residence)).first->second;
@@ -140,10 +150,7 @@ std::int64_t LayerSession::weight_sets_wanted(const PreparedCase& prepared) cons
   const std::int64_t cache_bytes = prepared.backend->device().last_level_cache_bytes;
   std::int64_t sets = 1;
   for (const auto& [routing, tokens] : least_tokens) {
-    const RoutingLaw law = parse_routing_law(routing, problem_.layer);
-    const OwnedInputs inputs =
-        generate_inputs(problem_.layer, distribution_, law, tokens, setup_.settings.seed,
-                        kFirstTimedStream, problem_.scheme.get());
+    const OwnedInputs inputs = workload_->draw(routing, tokens, kFirstTimedStream);
     const Work work = work_of(problem_.layer, *problem_.scheme, Numerics{}, inputs.view());
     sets = std::max(sets, weight_sets_for_cold(work.weight_bytes, cache_bytes));
   }

@@ -9,6 +9,7 @@
 #include "harness/measure/rival.h"
 #include "harness/measure/session.h"
 #include "harness/measure/truth_cache.h"
+#include "harness/workload/workload.h"
 
 namespace moegauge {
 
@@ -24,13 +25,13 @@ class LayerSession final : public Session {
   Point draw_point(const CaseCoordinates& c, bool graphs) const;
   // A member that got as far as the timing, or its record.
   std::variant<Rival, Finished> admit(std::size_t index, const Point& point, bool& tainted);
+  void dump(Rival& rival, const Point& point, const Truth& truth) const;
   Residence& reside(const PreparedCase& prepared);
   std::int64_t weight_sets_wanted(const PreparedCase& prepared) const;
   const Truth& truth_for(const Rival& rival, const Point& point);
 
   const Problem problem_;
-  const Distribution distribution_;
-  const std::unique_ptr<ExpertSource> experts_;
+  const std::unique_ptr<Workload> workload_;
   std::map<const Backend*, Residence> residences_;
   TruthCache truths_;
 };

@@ -111,19 +111,6 @@ Expected<ResolvedConfig, Unmeasured> resolve_config(const CaseCoordinates& c,
 
 }  // namespace
 
-Problem problem_of(const CaseCoordinates& c, const fs::path& root) {
-  Problem problem;
-  problem.scheme = make_scheme(c.scheme);
-  if (!problem.scheme) {
-    const UnknownName unknown = unknown_scheme(c.scheme);
-    throw InputError(case_id(c), unknown.wrong, unknown.right);
-  }
-  problem.layer = rank_layer(load_model(c.model, root), c.tp, c.ep);
-  if (const auto only = problem.scheme->traits().only) problem.layer.dtype = *only;
-  problem.tokens = c.tokens;
-  return problem;
-}
-
 Expected<PreparedCase, Unprepared> prepare_case(const CaseCoordinates& c, const Problem& problem,
                                                 std::span<const Backend* const> backends,
                                                 const fs::path& root) {
@@ -150,6 +137,10 @@ Expected<PreparedCase, Unprepared> prepare_case(const CaseCoordinates& c, const 
 }
 
 Expected<OpProblem, Unmeasured> op_problem_of(const CaseCoordinates& c, const fs::path& root) {
+  if (replayed_file(c) || c.layer >= 0) {
+    throw InputError(case_id(c), "a single op with tensors from files",
+                     "generated inputs: this version replays whole layers only");
+  }
   const Problem layer = problem_of(c, root);
   const Model model = load_model(c.model, root);
   OpProblem problem{.op = c.op,

@@ -9,6 +9,7 @@
 
 #include "harness/result/record.h"
 #include "harness/suite/suite.h"
+#include "harness/workload/problem.h"
 #include "kernels/backend.h"
 #include "reference/base/expected.h"
 
@@ -21,10 +22,6 @@ struct PreparedCase {
   ConfigRecord config_record;  // hash is filled in once something was compiled
   bool extrapolated = false;   // tokens outside the tuned file's range
 };
-
-// The rank's layer and scheme of a case; throws InputError (unknown model or scheme, a tp that does
-// not divide N).
-Problem problem_of(const CaseCoordinates& c, const std::filesystem::path& root);
 
 // Why a case cannot run: unsupported (absent device, refusal, with every backend's reason for
 // `auto`), refused_config or skipped ("no tuned file NAME").

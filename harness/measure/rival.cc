@@ -59,11 +59,13 @@ Yardstick Rival::yardstick(const Point& point, const Truth& truth) const {
 }
 
 CheckResult Rival::check_result(const CheckOutcome& outcome, const Point& point) const {
-  return {
-      .executed_scheme = plan_->identity().executed_scheme,
-      .numerics = plan_->identity().numerics,
-      .error = outcome.error,
-      .checked = {.tokens = point.check.pool.tokens, .rows = outcome.error.implementation.rows}};
+  ErrorReport error = outcome.error;
+  error.quantization_of = point.quantization_of;
+  const Checked checked = {.tokens = point.check.pool.tokens, .rows = error.implementation.rows};
+  return {.executed_scheme = plan_->identity().executed_scheme,
+          .numerics = plan_->identity().numerics,
+          .error = std::move(error),
+          .checked = checked};
 }
 
 std::optional<Unmeasured> Rival::check(const Point& point, const Truth& truth) {
@@ -71,6 +73,7 @@ std::optional<Unmeasured> Rival::check(const Point& point, const Truth& truth) {
       check_plan(*plan_, yardstick(point, truth), timing_->request(), resident_->weight_sets());
   if (!outcome) return from_fault(outcome.error());
   check_ = check_result(*outcome, point);
+  output_ = std::move(outcome->output);
   if (outcome->not_comparable) {
     return Unmeasured{Status::error, *outcome->not_comparable, std::nullopt};
   }

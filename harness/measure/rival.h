@@ -25,6 +25,7 @@ struct Point {
   Launch launch = Launch::eager;
   CheckInputs check;
   std::vector<OwnedInputs> timed;  // one per slot, fully random rows
+  std::string quantization_of;     // ErrorReport's
 };
 
 class Rival {
@@ -39,6 +40,8 @@ class Rival {
   std::optional<Fault> plan(const Point& point);
   // nothing: right. Otherwise why there is no latency.
   std::optional<Unmeasured> check(const Point& point, const Truth& truth);
+  // What check() compared with the truth; empty where there was a fault.
+  std::vector<std::uint16_t> take_output() { return std::move(output_); }
   // Timed inputs into the slots, one unmeasured turn, and the number of calls that fill a row.
   std::optional<Fault> pilot(const Point& point, double row_seconds);
   Member member(std::string name) { return timing_->member(std::move(name)); }
@@ -58,6 +61,7 @@ class Rival {
   std::optional<TimedRun> timing_;
   Work work_;  // mean over the slots
   CheckResult check_;
+  std::vector<std::uint16_t> output_;
 };
 
 }  // namespace moegauge

@@ -27,6 +27,8 @@ struct MeasureSettings {
   // the first time can take far longer than all else. Records say how many sets there were.
   std::int64_t max_weight_sets = 1024;
   int unit_spread = 0;  // of generated_experts; not 0 in mutation tests
+  // Where to write what each case was given and gave, parallel to the cases; empty: nowhere.
+  std::vector<std::filesystem::path> dumps = {};
 };
 
 // What a case is doing, so that a fault that takes the process down can be named. `check` holds the

@@ -28,6 +28,8 @@ Json coordinates_to_json(const CaseCoordinates& c) {
   json["op"] = c.op;
   if (!c.op_fields.empty()) json["op_fields"] = Json::parse(c.op_fields);
   json["model"] = c.model;
+  if (c.layer >= 0) json["layer"] = c.layer;
+  if (!c.fields.empty()) json["fields"] = Json::parse(c.fields);
   json["scheme"] = c.scheme;
   json["tp"] = c.tp;
   json["ep"] = c.ep;

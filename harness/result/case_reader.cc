@@ -38,6 +38,8 @@ CaseCoordinates read_coordinates(const JsonCursor& top) {
     c.op_fields = op_fields_text(op_fields_from(fields->json().dump(), fields->place()));
   }
   c.model = top.at("model").string();
+  if (const auto layer = top.find("layer")) c.layer = layer->integer(0, any_count);
+  if (const auto fields = top.find("fields")) c.fields = nlohmann::json(fields->json()).dump();
   c.scheme = top.at("scheme").string();
   c.tp = top.at("tp").integer(1, any_count);
   c.ep = top.at("ep").integer(1, any_count);

@@ -34,8 +34,13 @@ std::string shown_config(const std::string& config) {
   return "#" + config_hash8(parse_config_request(config, "config").config);
 }
 
+std::string shown_model(const CaseCoordinates& c) {
+  return id_part(c.model) + (c.layer < 0 ? "" : "@" + std::to_string(c.layer)) +
+         (c.fields.empty() ? "" : "#" + text_hash8(c.fields));
+}
+
 std::string head(const CaseCoordinates& c) {
-  return op_label(c) + "/" + id_part(c.model) + "/" + id_part(c.scheme) + "/tp" +
+  return op_label(c) + "/" + shown_model(c) + "/" + id_part(c.scheme) + "/tp" +
          std::to_string(c.tp) + ".ep" + std::to_string(c.ep) + "/";
 }
 
@@ -87,6 +92,11 @@ std::string case_id(const CaseCoordinates& c) {
 
 std::string point_id(const CaseCoordinates& c) { return head(c) + tail(c); }
 
+std::optional<std::filesystem::path> replayed_file(const CaseCoordinates& c) {
+  if (!c.inputs.starts_with(file_prefix)) return std::nullopt;
+  return c.inputs.substr(file_prefix.size());
+}
+
 ConfigRequest parse_config_request(const std::string& text, const std::string& where) {
   if (text == "default") return {.kind = ConfigRequest::Kind::default_config};
   if (text == "tuned") return {.kind = ConfigRequest::Kind::tuned};
@@ -111,8 +121,8 @@ ConfigRequest parse_config_request(const std::string& text, const std::string& w
 
 std::string inline_config(const Config& config) { return nlohmann::json(config.values).dump(); }
 
-std::string config_hash8(const Config& config) {
-  return fnv1a_hex(inline_config(config)).substr(0, 8);
-}
+std::string config_hash8(const Config& config) { return text_hash8(inline_config(config)); }
+
+std::string text_hash8(std::string_view text) { return fnv1a_hex(text).substr(0, 8); }
 
 }  // namespace moegauge

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "harness/json/cursor.h"
+#include "reference/schemes/scheme.h"
 
 namespace moegauge {
 namespace {
@@ -146,9 +147,61 @@ void read_dtype(const JsonCursor& top, const JsonCursor& config, Model& model) {
   }
 }
 
-std::string integer_scheme(std::int64_t bits, std::int64_t group) {
-  if (bits != 4 && bits != 8) return "";
-  return "w" + std::to_string(bits) + "a16" + (group > 0 ? "_g" + std::to_string(group) : "");
+// How integers with a scale per group are stored.
+struct IntegerGroups {
+  std::int64_t bits = 4, group = -1;  // columns; below 1: one group
+  bool zero_points = false, act_order = false;
+};
+
+std::string integer_scheme(const IntegerGroups& groups) {
+  std::string name = "w" + std::to_string(groups.bits) + "a16_";
+  name += groups.group > 0 ? "g" + std::to_string(groups.group) : "channel";
+  if (groups.zero_points) name += "_zp";
+  if (groups.act_order && groups.group > 0) name += "_actorder";
+  return make_scheme(name) != nullptr ? name : "";
+}
+
+// Scales per token are always those of the data, one per tensor only where it says so.
+bool is_dynamic(const JsonCursor& group, std::string_view strategy) {
+  const auto activations = find_set(group, "input_activations");
+  if (!activations || activations->at("strategy").string() != strategy) return false;
+  return strategy == "token" || flag(*activations, "dynamic", false);
+}
+
+std::string compressed_integers(const JsonCursor& group, const JsonCursor& weights) {
+  const auto bits = weights.at("num_bits").integer(1, 16);
+  const std::string strategy = weights.at("strategy").string();
+  if (find_set(group, "input_activations")) {
+    const bool per_token = strategy == "channel" && is_dynamic(group, "token");
+    return bits == 8 && per_token && flag(weights, "symmetric", true) ? "w8a8_int8" : "";
+  }
+  const auto size = find_set(weights, "group_size");
+  // true is an older spelling of "group"; the other orders are undone before files are written.
+  const auto order = find_set(weights, "actorder");
+  const bool act_order =
+      order && (order->is_string() ? order->string() == "group" : order->boolean());
+  return integer_scheme({.bits = bits,
+                         .group = size && strategy == "group" ? size->integer(-1, max_size) : -1,
+                         .zero_points = !flag(weights, "symmetric", true),
+                         .act_order = act_order});
+}
+
+bool is_block_of_128(const JsonCursor& sides) {
+  const auto items = sides.items();
+  return items.size() == 2 && std::ranges::all_of(items, [](const JsonCursor& side) {
+           return side.integer(1, max_size) == 128;
+         });
+}
+
+std::string compressed_floats(const JsonCursor& group, const JsonCursor& weights) {
+  if (weights.at("num_bits").integer(1, 16) != 8) return "";
+  const std::string strategy = weights.at("strategy").string();
+  if (strategy == "channel") return is_dynamic(group, "token") ? "fp8_ptpc" : "";
+  if (strategy == "tensor") {
+    return is_dynamic(group, "tensor") ? "fp8_tensor" : "fp8_tensor_static";
+  }
+  const auto block = find_set(weights, "block_structure");
+  return strategy == "block" && block && is_block_of_128(*block) ? "fp8_block" : "";
 }
 
 // compressed-tensors: the first group of layers speaks for the experts.
@@ -157,27 +210,31 @@ std::string compressed_scheme(const JsonCursor& quantization) {
   if (groups.empty()) return "";
   const auto& group = groups.front().second;
   const auto weights = group.at("weights");
-  const std::string type = weights.at("type").string(), strategy = weights.at("strategy").string();
-  const auto bits = weights.at("num_bits").integer(1, 16);
-  if (type == "int" && !find_set(group, "input_activations")) {
-    const auto size = find_set(weights, "group_size");
-    return integer_scheme(bits, size ? size->integer(-1, max_size) : -1);
-  }
-  if (type != "float" || bits != 8) return "";
-  return strategy == "channel" ? "fp8_ptpc" : strategy == "tensor" ? "fp8_tensor" : "";
+  const std::string type = weights.at("type").string();
+  if (type == "int") return compressed_integers(group, weights);
+  return type == "float" ? compressed_floats(group, weights) : "";
 }
 
 std::string fp8_scheme(const JsonCursor& quantization) {
   const auto block = find_set(quantization, "weight_block_size");
-  if (!block) return "fp8_tensor";
-  const auto sides = block->items();
-  const auto is_128 = [](const JsonCursor& side) { return side.integer(1, max_size) == 128; };
-  return sides.size() == 2 && std::ranges::all_of(sides, is_128) ? "fp8_block" : "";
+  if (block) return is_block_of_128(*block) ? "fp8_block" : "";
+  const auto activations = find_set(quantization, "activation_scheme");
+  return activations && activations->string() == "static" ? "fp8_tensor_static" : "fp8_tensor";
 }
 
-std::string packed_scheme(const JsonCursor& quantization) {
-  return integer_scheme(quantization.at("bits").integer(1, 16),
-                        quantization.at("group_size").integer(-1, max_size));
+std::string gptq_scheme(const JsonCursor& quantization) {
+  return integer_scheme({.bits = quantization.at("bits").integer(1, 16),
+                         .group = quantization.at("group_size").integer(-1, max_size),
+                         .zero_points = !flag(quantization, "sym", true),
+                         .act_order = flag(quantization, "desc_act", false)});
+}
+
+std::string awq_scheme(const JsonCursor& quantization) {
+  const auto bits = quantization.at("bits").integer(1, 16);
+  if (bits != 4) return "";
+  return integer_scheme({.bits = bits,
+                         .group = quantization.at("group_size").integer(-1, max_size),
+                         .zero_points = flag(quantization, "zero_point", true)});
 }
 
 std::string mxfp4_scheme(const JsonCursor&) { return "mxfp4"; }
@@ -186,10 +243,10 @@ std::string mxfp4_scheme(const JsonCursor&) { return "mxfp4"; }
 // otherwise empty.
 std::string checkpoint_scheme(const JsonCursor& quantization) {
   using Reader = std::string (*)(const JsonCursor&);
-  static const std::map<std::string, Reader> readers = {{"awq", packed_scheme},
+  static const std::map<std::string, Reader> readers = {{"awq", awq_scheme},
                                                         {"compressed-tensors", compressed_scheme},
                                                         {"fp8", fp8_scheme},
-                                                        {"gptq", packed_scheme},
+                                                        {"gptq", gptq_scheme},
                                                         {"mxfp4", mxfp4_scheme}};
   const auto found = readers.find(quantization.at("quant_method").string());
   return found == readers.end() ? "" : found->second(quantization);

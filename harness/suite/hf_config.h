@@ -16,7 +16,4 @@ Model read_hf_config(const JsonDocument& document);
 // The model_type values that read_hf_config knows.
 std::vector<std::string> hf_model_types();
 
-// Refuses a model that contradicts itself (top_k above experts, ...). Throws InputError.
-void check_model(const Model& model, const std::string& where);
-
 }  // namespace moegauge

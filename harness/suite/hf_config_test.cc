@@ -125,7 +125,23 @@ TEST(HfConfig, NamesTheCheckpointsScheme) {
   EXPECT_EQ(
       scheme_of(
           R"(, "quantization_config": {"quant_method": "gptq", "bits": 8, "group_size": -1})"),
-      "w8a16");
+      "w8a16_channel");
+  EXPECT_EQ(scheme_of(R"(, "quantization_config": {"quant_method": "gptq", "bits": 4,
+    "group_size": 64, "sym": false, "desc_act": true})"),
+            "w4a16_g64_zp_actorder");
+  EXPECT_EQ(
+      scheme_of(
+          R"(, "quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 256})"),
+      "none")
+      << "no scheme has groups of 256";
+  EXPECT_EQ(
+      scheme_of(
+          R"(, "quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128})"),
+      "w4a16_g128_zp");
+  EXPECT_EQ(
+      scheme_of(
+          R"(, "quantization_config": {"quant_method": "fp8", "activation_scheme": "static"})"),
+      "fp8_tensor_static");
   EXPECT_EQ(
       scheme_of(R"(, "quantization_config": {"quant_method": "awq", "bits": 3, "group_size": 64})"),
       "none");
@@ -140,6 +156,18 @@ TEST(HfConfig, NamesTheCheckpointsScheme) {
     {"weights": {"type": "float", "num_bits": 8, "strategy": "channel"},
      "input_activations": {"type": "float", "num_bits": 8, "strategy": "token"}}}})"),
       "fp8_ptpc");
+  EXPECT_EQ(
+      scheme_of(
+          R"(, "quantization_config": {"quant_method": "compressed-tensors", "config_groups": {"group_0":
+    {"weights": {"type": "int", "num_bits": 8, "strategy": "channel"},
+     "input_activations": {"type": "int", "num_bits": 8, "strategy": "token"}}}})"),
+      "w8a8_int8");
+  EXPECT_EQ(
+      scheme_of(
+          R"(, "quantization_config": {"quant_method": "compressed-tensors", "config_groups": {"group_0":
+    {"weights": {"type": "int", "num_bits": 4, "strategy": "group", "group_size": 128,
+     "symmetric": false, "actorder": "group"}, "input_activations": null}}})"),
+      "w4a16_g128_zp_actorder");
   EXPECT_EQ(scheme_of(R"(, "quantization_config": {"quant_method": "bitsandbytes"})"), "none");
 }
 

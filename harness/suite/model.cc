@@ -1,6 +1,7 @@
 // Model files, moegauge.model/1, and the part of a model that one rank serves.
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "harness/json/cursor.h"
 #include "harness/json/nearest.h"
@@ -24,7 +25,17 @@ const std::array<std::string, 2> order_names = {"concatenated", "interleaved"};
 const std::array<std::string, 4> rule_names = {"softmax", "softmax_after_topk", "grouped_sigmoid",
                                                "sigmoid_top1"};
 
+// {"kind": ...}, or the kind alone where it has no parameters.
 Activation read_activation(const JsonCursor& cursor) {
+  if (cursor.is_string()) {
+    Activation activation;
+    activation.kind = static_cast<ActivationKind>(cursor.one_of(activation_words, "activation"));
+    if (activation.kind == ActivationKind::swiglu_clamped) {
+      cursor.fail("swiglu_clamped without its parameters",
+                  R"(write {"kind": "swiglu_clamped", "alpha": .., "beta": .., "limit": ..})");
+    }
+    return activation;
+  }
   cursor.only_keys({"kind", "alpha", "beta", "limit"});
   Activation activation;
   const auto kind = cursor.at("kind");
@@ -98,6 +109,67 @@ Model load_by_path(const fs::path& file) {
 }
 
 }  // namespace
+
+namespace {
+
+struct LayerField {
+  std::string name;
+  void (*read)(const JsonCursor& value, Model& model);
+};
+
+const std::vector<LayerField>& layer_fields() {
+  using J = JsonCursor;
+  static const std::vector<LayerField> all = {
+      {"top_k", [](const J& v, Model& m) { m.layer.top_k = v.integer(1, max_experts); }},
+      {"activation", [](const J& v, Model& m) { m.layer.activation = read_activation(v); }},
+      {"gate_up_order",
+       [](const J& v, Model& m) {
+         m.layer.gate_up_order = static_cast<GateUpOrder>(v.one_of(order_names, "gate_up_order"));
+       }},
+      {"router_weight_on_input",
+       [](const J& v, Model& m) { m.layer.router_weight_on_input = v.boolean(); }},
+      {"routing_rule", read_routing},
+  };
+  return all;
+}
+
+}  // namespace
+
+std::vector<std::string> layer_field_names() {
+  std::vector<std::string> names;
+  for (const LayerField& field : layer_fields()) names.push_back(field.name);
+  return names;
+}
+
+void read_layer_field(const std::string& name, const JsonCursor& value, Model& model) {
+  const auto field = std::ranges::find(layer_fields(), name, &LayerField::name);
+  if (field == layer_fields().end()) {
+    value.fail("unknown key " + in_quotes(name), suggestion(name, layer_field_names()));
+  }
+  field->read(value, model);
+}
+
+void read_layer_fields(const std::string& fields, const std::string& where, Model& model) {
+  if (fields.empty()) return;
+  const auto document = JsonDocument::parse(fields, where);
+  for (const auto& [name, value] : JsonCursor(document).members()) {
+    read_layer_field(name, value, model);
+  }
+}
+
+std::string layer_fields_of(const Layer& layer) {
+  nlohmann::json fields;
+  const Activation& activation = layer.activation;
+  fields["activation"]["kind"] = activation_words[static_cast<std::size_t>(activation.kind)];
+  if (activation.kind == ActivationKind::swiglu_clamped) {
+    fields["activation"]["alpha"] = activation.alpha;
+    fields["activation"]["beta"] = activation.beta;
+    fields["activation"]["limit"] = activation.limit;
+  }
+  fields["gate_up_order"] = order_names[static_cast<std::size_t>(layer.gate_up_order)];
+  fields["router_weight_on_input"] = layer.router_weight_on_input;
+  return fields.dump();
+}
 
 void check_model(const Model& model, const std::string& where) {
   const Layer& layer = model.layer;

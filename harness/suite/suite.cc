@@ -6,11 +6,13 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 
 #include "harness/json/cursor.h"
 #include "harness/json/nearest.h"
+#include "harness/suite/replayed_tokens.h"
 #include "reference/base/input_error.h"
 #include "reference/inputs.h"
 #include "reference/ops/op.h"
@@ -34,7 +36,7 @@ const std::vector<std::string> input_names = {"gaussian", "heavy_tail", "uniform
                                               "exact"};
 const std::vector<std::string> cache_names = {"cold_weights", "cold", "hot"};
 const std::vector<std::string> launch_names = {"graph", "eager"};
-constexpr std::int64_t max_ranks = 4096;
+constexpr std::int64_t max_ranks = 4096, max_layers = 100'000;
 
 // Where relative paths of a suite start, and what its models are.
 struct Context {
@@ -105,6 +107,22 @@ std::string read_routing(const JsonCursor& value, const Context& context) {
              "write uniform, balanced, single, zipf:S, dirichlet:A or the path of a trace file");
 }
 
+std::string read_inputs(const JsonCursor& value, const Context& context) {
+  const std::string text = value.text();
+  constexpr std::string_view prefix = "file:";
+  if (!text.starts_with(prefix)) return listed(value, input_names, "inputs");
+  return std::string(prefix) + existing_file(value, text.substr(prefix.size()), context);
+}
+
+void add_layer_field(const std::string& name, const JsonCursor& value, CaseCoordinates& c) {
+  Model model;
+  read_layer_field(name, value, model);
+  nlohmann::json fields =
+      c.fields.empty() ? nlohmann::json::object() : nlohmann::json::parse(c.fields);
+  fields[name] = nlohmann::json(value.json());
+  c.fields = fields.dump();
+}
+
 // One coordinate: how its key is spelt and one value of it stored.
 struct Field {
   std::string key;
@@ -112,17 +130,23 @@ struct Field {
 };
 
 // In the order in which products run, the last fastest.
-const std::vector<Field>& fields() {
+std::vector<Field> make_fields() {
   using C = CaseCoordinates;
   using J = JsonCursor;
   using X = Context;
-  static const std::vector<Field> all = {
+  std::vector<Field> all = {
       {"op", [](const J& v, const X&, C& c) { c.op = listed(v, op_names(), "op"); }},
       {"model", [](const J& v, const X& x, C& c) { c.model = read_model_name(v, x); }},
+      {"layer", [](const J& v, const X&, C& c) { c.layer = v.integer(0, max_layers); }},
+  };
+  for (const std::string& name : layer_field_names()) {
+    all.push_back({name, [name](const J& v, const X&, C& c) { add_layer_field(name, v, c); }});
+  }
+  const std::vector<Field> others = {
       {"tp", [](const J& v, const X&, C& c) { c.tp = v.integer(1, max_ranks); }},
       {"ep", [](const J& v, const X&, C& c) { c.ep = v.integer(1, max_ranks); }},
       {"scheme", [](const J& v, const X&, C& c) { c.scheme = read_scheme(v); }},
-      {"inputs", [](const J& v, const X&, C& c) { c.inputs = listed(v, input_names, "inputs"); }},
+      {"inputs", [](const J& v, const X& x, C& c) { c.inputs = read_inputs(v, x); }},
       {"routing", [](const J& v, const X& x, C& c) { c.routing = read_routing(v, x); }},
       {"cache", [](const J& v, const X&, C& c) { c.cache = listed(v, cache_names, "cache"); }},
       {"launch", [](const J& v, const X&, C& c) { c.launch = listed(v, launch_names, "launch"); }},
@@ -130,6 +154,12 @@ const std::vector<Field>& fields() {
       {"backend", [](const J& v, const X&, C& c) { c.backend = v.text(); }},
       {"config", [](const J& v, const X& x, C& c) { c.config = read_config(v, x); }},
   };
+  all.insert(all.end(), others.begin(), others.end());
+  return all;
+}
+
+const std::vector<Field>& fields() {
+  static const std::vector<Field> all = make_fields();
   return all;
 }
 
@@ -149,6 +179,8 @@ std::vector<JsonCursor> values_of(const JsonCursor& value) {
   if (items.empty()) value.fail("an empty list", "give at least one value");
   return items;
 }
+
+bool takes_a_file(const CaseCoordinates& c) { return replayed_file(c).has_value(); }
 
 constexpr std::size_t max_cases = 1'000'000;
 
@@ -220,7 +252,9 @@ std::vector<CaseCoordinates> expand(const JsonCursor& entry,
     auto found = entry.find(field.key);
     if (!found && defaults) found = defaults->find(field.key);
     if (!found) {
-      if (field.key == "model" || field.key == "scheme" || field.key == "tokens") {
+      if (field.key == "tokens" && std::ranges::all_of(cases, takes_a_file)) {
+        for (CaseCoordinates& c : cases) c.tokens = replayed_tokens(*replayed_file(c));
+      } else if (field.key == "model" || field.key == "scheme" || field.key == "tokens") {
         entry.fail("the key " + in_quotes(field.key) + " is missing",
                    "add it here or to the defaults");
       }
@@ -240,10 +274,32 @@ std::vector<CaseCoordinates> expand(const JsonCursor& entry,
   return cases;
 }
 
+// What tensors must say is looked at where they are read (harness/workload).
+void check_replay(const CaseCoordinates& c, const JsonCursor& entry) {
+  if (!replayed_file(c)) {
+    entry.fail("the model replay with inputs " + in_quotes(c.inputs),
+               "its inputs are file:PATH.safetensors");
+  }
+  if (c.tp != 1 || c.ep != 1) {
+    entry.fail(
+        "the model replay with tp " + std::to_string(c.tp) + " and ep " + std::to_string(c.ep),
+        "tensors are those of one rank: tp 1, ep 1, and an expert_map among them");
+  }
+}
+
 // Refuses models that do not exist and ranks that do not divide, each once.
 class LayerCheck {
  public:
   void check(const CaseCoordinates& c, const JsonCursor& entry, const fs::path& root) {
+    if (c.model == replay_model_name) return check_replay(c, entry);
+    if (c.layer >= 0 && c.model.find('/') == std::string::npos && !c.model.ends_with(".json")) {
+      entry.fail("layer " + std::to_string(c.layer) + " of the model " + in_quotes(c.model),
+                 "layers are those of a checkpoint: give the path of its folder as model");
+    }
+    if (!c.fields.empty()) {
+      entry.fail("fields " + c.fields + " beside the model " + in_quotes(c.model),
+                 "the model says so itself; they are for the model replay");
+    }
     if (!done_.insert({c.model, c.tp, c.ep}).second) return;
     try {
       if (!models_.contains(c.model)) models_.emplace(c.model, load_model(c.model, root));

@@ -16,20 +16,28 @@
 
 namespace moegauge {
 
+class JsonCursor;
+
 // One value of every suite coordinate, as it is written in files. Paths in a suite are relative to
 // the suite's folder; load_suite makes them relative to the current folder.
 struct CaseCoordinates {
   std::string op = "fused_moe";
-  std::string model = {};          // name of a file in suites/models, or the path of a config.json
+  // Name of a file in suites/models, the path of a config.json or its folder, or "replay": what the
+  // tensors of `inputs` say.
+  std::string model = {};
   std::string scheme = {};         //
   std::int64_t tp = 1, ep = 1;     //
   std::string backend = "auto";    //
   std::string config = "default";  // default, tuned, file:PATH, or an inline object as compact JSON
   std::string routing = "uniform";
-  std::string inputs = "gaussian";
+  std::string inputs = "gaussian";  // or file:PATH.safetensors (docs/replay.md)
   std::string cache = "cold_weights";
   std::string launch = "graph";  // backends without graphs run eagerly and record so
   std::int64_t tokens = 1;       // M
+  std::int64_t layer = -1;  // of the checkpoint beside `model`, whose weights it has; -1: generated
+  // What a case of the model "replay" says of its layer, which no tensor does: the keys of
+  // layer_field_names, an object as compact JSON with sorted keys; empty: nothing.
+  std::string fields = {};
   // Of a single op (reference/ops/op.h): those of its own fields that are not as they are by
   // default, compact JSON with sorted keys; empty: none.
   std::string op_fields = {};
@@ -38,9 +46,10 @@ struct CaseCoordinates {
 };
 
 // `op/model/scheme/tp1.ep1/backend/config/routing/inputs/cache/launch/M=16`; an op's own fields
-// follow its name where they are not the default, `align:block_size=16`; an inline config is shown
-// as #hash8. "/", "%", white space and control characters inside a part (of a path) are written %2F
-// and so on, so that different coordinates never share an id. Unique within a result.
+// follow its name where they are not the default, `align:block_size=16`; a checkpoint's layer
+// follows the model, `@3`; an inline config is shown as #hash8, and so are `fields`, after the
+// model. "/", "%", white space and control characters inside a part (of a path) are written %2F and
+// so on, so that different coordinates never share an id. Unique within a result.
 std::string case_id(const CaseCoordinates& c);
 // The id without backend and config: what rivals are compared on.
 std::string point_id(const CaseCoordinates& c);
@@ -51,6 +60,10 @@ std::string op_label(const CaseCoordinates& c);
 // CaseCoordinates::op_fields and what it says. op_fields_from throws InputError that names `where`.
 std::string op_fields_text(const OpFields& fields);
 OpFields op_fields_from(const std::string& text, const std::string& where);
+
+inline constexpr std::string_view replay_model_name = "replay";
+// The file that a case takes its tensors from; nothing where all are generated.
+std::optional<std::filesystem::path> replayed_file(const CaseCoordinates& c);
 
 // What the coordinate `config` asks for.
 struct ConfigRequest {
@@ -67,7 +80,9 @@ struct ConfigRequest {
 ConfigRequest parse_config_request(const std::string& text, const std::string& where);
 // The canonical coordinate of an inline object: compact JSON, keys sorted.
 std::string inline_config(const Config& config);
-// First 8 hex digits of the 64-bit FNV-1a hash of inline_config().
+// First 8 hex digits of the 64-bit FNV-1a hash of `text`.
+std::string text_hash8(std::string_view text);
+// That of inline_config().
 std::string config_hash8(const Config& config);
 
 // A model's MoE layer as served on one rank.
@@ -98,6 +113,17 @@ std::filesystem::path model_file(const std::string& name_or_path,
                                  const std::filesystem::path& root);
 // Reads that file. Throws InputError.
 Model load_model(const std::string& name_or_path, const std::filesystem::path& root);
+// What a case of the model "replay", or the metadata of a dump, may say of its layer, with the
+// values that model files give these keys: top_k, activation (a kind without parameters may be a
+// string), gate_up_order, router_weight_on_input, and routing_rule for their `routing`.
+std::vector<std::string> layer_field_names();
+// Puts one field, or all of an object as text, into `model`. Throw InputError.
+void read_layer_field(const std::string& name, const JsonCursor& value, Model& model);
+void read_layer_fields(const std::string& fields, const std::string& where, Model& model);
+// Those of a layer that its tensors do not show.
+std::string layer_fields_of(const Layer& layer);
+// Refuses a model that contradicts itself (top_k above experts, ...). Throws InputError.
+void check_model(const Model& model, const std::string& where);
 // Rank 0's layer: N / tp (refused where it does not divide), experts / ep by a linear map that
 // gives the remainder to the first ranks, so that rank 0 holds the first ceil(experts / ep). Throws
 // InputError.

@@ -111,7 +111,7 @@ std::string new_index(const Checkpoint& checkpoint, const ConvertPlan& plan) {
   std::uint64_t total = 0;
   for (const ShardPlan& shard : plan.shards) {
     const std::string file = shard.from->path().filename().string();
-    for (const TensorSpec& tensor : shard.tensors) {
+    for (const FileTensor& tensor : shard.tensors) {
       // Past ordered_json's own insertion, which searches all members; names are known to differ.
       map.get_ref<nlohmann::ordered_json::object_t&>().emplace_back(tensor.name, file);
       total += byte_count(tensor.dtype, tensor.shape, tensor.name, file);

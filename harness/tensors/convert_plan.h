@@ -25,7 +25,7 @@ struct MxPair {
 
 struct ShardPlan {
   const SafetensorsFile* from = nullptr;
-  std::vector<TensorSpec> tensors;  // of the new file
+  std::vector<FileTensor> tensors;  // of the new file
   std::vector<CopiedTensor> copied;
   std::vector<MxPair> pairs;
 };

@@ -12,7 +12,7 @@ using namespace moegauge;
 namespace {
 
 void write(const char* file) {
-  std::vector<TensorSpec> tensors;
+  std::vector<FileTensor> tensors;
   for (int dtype = 0; dtype <= static_cast<int>(TensorDtype::f64); ++dtype) {
     const auto type = static_cast<TensorDtype>(dtype);
     tensors.push_back({"x." + std::string(to_string(type)), type, {3, 1, 5}});

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 std::string json_string(const std::string& text) { return nlohmann::json(text).dump(); }
 
-std::string header_json(std::span<const TensorSpec> tensors, const TensorMetadata& metadata,
+std::string header_json(std::span<const FileTensor> tensors, const TensorMetadata& metadata,
                         const SafetensorsLayout& layout) {
   std::string text = "{";
   if (!metadata.empty()) {
@@ -36,7 +36,7 @@ std::string header_json(std::span<const TensorSpec> tensors, const TensorMetadat
     text += ",";
   }
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const TensorSpec& tensor = tensors[i];
+    const FileTensor& tensor = tensors[i];
     text += json_string(tensor.name) + ":{\"dtype\":\"" + std::string(to_string(tensor.dtype)) +
             "\",\"shape\":[";
     for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
@@ -50,7 +50,7 @@ std::string header_json(std::span<const TensorSpec> tensors, const TensorMetadat
 }
 
 // The order of the tensors' bytes.
-std::vector<std::size_t> byte_order(std::span<const TensorSpec> tensors,
+std::vector<std::size_t> byte_order(std::span<const FileTensor> tensors,
                                     std::span<const std::uint64_t> bytes) {
   std::vector<std::size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -67,9 +67,9 @@ std::vector<std::size_t> byte_order(std::span<const TensorSpec> tensors,
   return order;
 }
 
-void check_names(std::span<const TensorSpec> tensors, const std::string& where) {
+void check_names(std::span<const FileTensor> tensors, const std::string& where) {
   std::unordered_set<std::string_view> names = {"__metadata__"};
-  for (const TensorSpec& tensor : tensors) {
+  for (const FileTensor& tensor : tensors) {
     if (!names.insert(tensor.name).second) {
       throw InputError(where, "two tensors would be called " + in_quotes(tensor.name),
                        "rename one of them");
@@ -79,11 +79,11 @@ void check_names(std::span<const TensorSpec> tensors, const std::string& where) 
 
 }  // namespace
 
-SafetensorsLayout lay_out_safetensors(std::span<const TensorSpec> tensors,
+SafetensorsLayout lay_out_safetensors(std::span<const FileTensor> tensors,
                                       const TensorMetadata& metadata, const std::string& where) {
   check_names(tensors, where);
   SafetensorsLayout layout;
-  for (const TensorSpec& tensor : tensors) {
+  for (const FileTensor& tensor : tensors) {
     layout.bytes.push_back(byte_count(tensor.dtype, tensor.shape, tensor.name, where));
   }
   layout.offset.resize(tensors.size());
@@ -111,7 +111,7 @@ SafetensorsLayout lay_out_safetensors(std::span<const TensorSpec> tensors,
   return layout;
 }
 
-SafetensorsWriter::SafetensorsWriter(fs::path file, std::span<const TensorSpec> tensors,
+SafetensorsWriter::SafetensorsWriter(fs::path file, std::span<const FileTensor> tensors,
                                      const TensorMetadata& metadata)
     : file_(std::move(file)), layout_(lay_out_safetensors(tensors, metadata, file_.string())) {
   struct stat found = {};

@@ -14,7 +14,7 @@
 
 namespace moegauge {
 
-struct TensorSpec {
+struct FileTensor {
   std::string name;
   TensorDtype dtype = TensorDtype::u8;
   std::vector<std::int64_t> shape;
@@ -30,14 +30,14 @@ struct SafetensorsLayout {
   std::vector<std::uint64_t> bytes;   // of each tensor
   std::uint64_t file_bytes = 0;
 };
-SafetensorsLayout lay_out_safetensors(std::span<const TensorSpec> tensors,
+SafetensorsLayout lay_out_safetensors(std::span<const FileTensor> tensors,
                                       const TensorMetadata& metadata, const std::string& where);
 
 class SafetensorsWriter {
  public:
   // Creates the temporary file, with room for everything. Throws InputError with the system's
   // reason, as the functions below do.
-  SafetensorsWriter(std::filesystem::path file, std::span<const TensorSpec> tensors,
+  SafetensorsWriter(std::filesystem::path file, std::span<const FileTensor> tensors,
                     const TensorMetadata& metadata);
   // Without a commit(): removes the temporary file; an old `file` is untouched.
   ~SafetensorsWriter();

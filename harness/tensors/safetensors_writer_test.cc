@@ -14,7 +14,7 @@ std::span<const std::byte> bytes_of(std::string_view text) {
 
 void write_two(const std::filesystem::path& file) {
   SafetensorsWriter writer(
-      file, std::vector<TensorSpec>{{"b", TensorDtype::bf16, {2, 1}}, {"a", TensorDtype::u8, {3}}},
+      file, std::vector<FileTensor>{{"b", TensorDtype::bf16, {2, 1}}, {"a", TensorDtype::u8, {3}}},
       {{"format", "pt"}});
   writer.write(1, 1, bytes_of("YZ"));  // in any order
   writer.write(0, 0, bytes_of("abcd"));
@@ -34,7 +34,7 @@ TEST(SafetensorsWriter, WritesExactlyTheFormat) {
 }
 
 TEST(SafetensorsWriter, LaysWidestFirstWhereTheGivenOrderWouldNotAlign) {
-  const std::vector<TensorSpec> tensors = {
+  const std::vector<FileTensor> tensors = {
       {"odd", TensorDtype::u8, {3}}, {"f", TensorDtype::f32, {1}}, {"h", TensorDtype::f16, {1}}};
   const SafetensorsLayout layout = lay_out_safetensors(tensors, {}, "f");
   const std::uint64_t head = layout.head.size();
@@ -46,7 +46,7 @@ TEST(SafetensorsWriter, LaysWidestFirstWhereTheGivenOrderWouldNotAlign) {
 }
 
 TEST(SafetensorsWriter, EscapesNames) {
-  const std::vector<TensorSpec> tensors = {{"quote\" back\\ line\n é", TensorDtype::u8, {0}}};
+  const std::vector<FileTensor> tensors = {{"quote\" back\\ line\n é", TensorDtype::u8, {0}}};
   const SafetensorsLayout layout = lay_out_safetensors(tensors, {{"\t", "\""}}, "f");
   const SafetensorsHeader header = parse_safetensors_header(layout.head, layout.file_bytes, "f");
   EXPECT_EQ(header.tensors[0].name, tensors[0].name);
@@ -54,7 +54,7 @@ TEST(SafetensorsWriter, EscapesNames) {
 }
 
 TEST(SafetensorsWriter, RefusesTwoTensorsOfOneName) {
-  const std::vector<TensorSpec> tensors = {{"a", TensorDtype::u8, {1}},
+  const std::vector<FileTensor> tensors = {{"a", TensorDtype::u8, {1}},
                                            {"a", TensorDtype::u8, {1}}};
   EXPECT_THAT(input_error_of([&] { lay_out_safetensors(tensors, {}, "f"); }),
               HasSubstr("f: two tensors would be called \"a\""));
@@ -65,7 +65,7 @@ TEST(SafetensorsWriter, LeavesTheOldFileAndNothingElseWhereItIsNotCommitted) {
   folder.write("x.safetensors", "old");
   {
     SafetensorsWriter writer(folder / "x.safetensors",
-                             std::vector<TensorSpec>{{"a", TensorDtype::u8, {3}}}, {});
+                             std::vector<FileTensor>{{"a", TensorDtype::u8, {3}}}, {});
     writer.write(0, 0, bytes_of("ab"));
     EXPECT_THROW(writer.commit(), std::logic_error);  // a byte is missing
     EXPECT_THROW(writer.write(0, 2, bytes_of("cd")), std::logic_error);

@@ -77,8 +77,9 @@ TEST_F(Run, RefusesOptionsThatMeanNothing) {
                                                   {"--budget", "soon"},
                                                   {"--timeout", "0"},
                                                   {"--retries", "-1"},
-                                                  {"--dump", "somewhere"},
                                                   {"--profile", "x"},
+                                                  {"--weights", "."},
+                                                  {"--layer", "0"},
                                                   {"--iterate", "nothing"},
                                                   {"--no-such-option"}}) {
     const Finished finished = run_suite(R"("backend": "honest")", options);
@@ -237,9 +238,9 @@ TEST_F(Run, WorksFromAnyFolder) {
 TEST_F(Run, HelpNamesEveryOption) {
   const Finished finished = run({"--help"});
   EXPECT_EQ(finished.code, 0);
-  for (const char* option :
-       {"--out", "--backend", "--device", "--filter", "--tokens", "--shard", "--resume",
-        "--retries", "--budget", "--timeout", "--seed", "--quiet", "--iterate"}) {
+  for (const char* option : {"--out", "--backend", "--device", "--filter", "--tokens", "--shard",
+                             "--resume", "--retries", "--budget", "--timeout", "--seed", "--quiet",
+                             "--iterate", "--dump", "--weights", "--layer"}) {
     EXPECT_THAT(finished.out, HasSubstr(option));
   }
 }

@@ -13,18 +13,11 @@ using nlohmann::ordered_json;
 constexpr const char* kPipe = "worker pipe";
 
 ordered_json to_json(const CaseCoordinates& c) {
-  return {{"op", c.op},
-          {"model", c.model},
-          {"scheme", c.scheme},
-          {"tp", c.tp},
-          {"ep", c.ep},
-          {"backend", c.backend},
-          {"config", c.config},
-          {"routing", c.routing},
-          {"inputs", c.inputs},
-          {"cache", c.cache},
-          {"launch", c.launch},
-          {"tokens", c.tokens},
+  return {{"op", c.op},         {"model", c.model},     {"scheme", c.scheme},
+          {"tp", c.tp},         {"ep", c.ep},           {"backend", c.backend},
+          {"config", c.config}, {"routing", c.routing}, {"inputs", c.inputs},
+          {"cache", c.cache},   {"launch", c.launch},   {"tokens", c.tokens},
+          {"fields", c.fields}, {"layer", c.layer},
           {"op_fields", c.op_fields}};
 }
 
@@ -42,15 +35,20 @@ CaseCoordinates coordinates_from(const ordered_json& json) {
   json.at("cache").get_to(c.cache);
   json.at("launch").get_to(c.launch);
   json.at("tokens").get_to(c.tokens);
+  json.at("fields").get_to(c.fields);
+  json.at("layer").get_to(c.layer);
   json.at("op_fields").get_to(c.op_fields);
   return c;
 }
 
 ordered_json to_json(const MeasureSettings& s) {
+  ordered_json dumps = ordered_json::array();
+  for (const std::filesystem::path& file : s.dumps) dumps.push_back(file.string());
   return {{"seed", s.seed},
           {"row_seconds", s.row_seconds},
           {"max_weight_sets", s.max_weight_sets},
           {"unit_spread", s.unit_spread},
+          {"dumps", dumps},
           {"relative_interval", s.stopping.relative_interval},
           {"confidence", s.stopping.confidence},
           {"min_rows", s.stopping.min_rows},
@@ -64,6 +62,7 @@ MeasureSettings settings_from(const ordered_json& json) {
   json.at("row_seconds").get_to(s.row_seconds);
   json.at("max_weight_sets").get_to(s.max_weight_sets);
   json.at("unit_spread").get_to(s.unit_spread);
+  for (const ordered_json& file : json.at("dumps")) s.dumps.emplace_back(file.get<std::string>());
   json.at("relative_interval").get_to(s.stopping.relative_interval);
   json.at("confidence").get_to(s.stopping.confidence);
   json.at("min_rows").get_to(s.stopping.min_rows);

@@ -132,7 +132,12 @@ class Runner {
   void start_worker(const Group& group) {
     worker_ = WorkerProcess::start(&hooks_.wait_mask);
     Job job{{}, settings_.measure};
-    for (const std::size_t index : group.cases) job.cases.push_back(cases_[index]);
+    for (const std::size_t index : group.cases) {
+      job.cases.push_back(cases_[index]);
+      if (!settings_.dump.empty()) {
+        job.settings.dumps.push_back(dump_file(settings_.dump, index));
+      }
+    }
     worker_->send(to_line(job));
   }
 
@@ -291,6 +296,12 @@ void forget_incomplete_points(const std::vector<CaseCoordinates>& cases,
   for (const Group& group : schedule(cases)) {
     for (const auto& point : group.points) members_to_measure(group, point, records);
   }
+}
+
+std::filesystem::path dump_file(const std::filesystem::path& dump, std::size_t index) {
+  std::string digits = std::to_string(index);
+  digits.insert(0, 5 - std::min<std::size_t>(digits.size(), 5), '0');
+  return dump / ("case-" + digits + ".safetensors");
 }
 
 void run_cases(const std::vector<CaseCoordinates>& cases,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <csignal>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -18,7 +19,8 @@ struct RunnerSettings {
   MeasureSettings measure;
   double timeout_seconds = 300;  // that a case may be in flight, all its phases together
   double budget_seconds = std::numeric_limits<double>::infinity();  // after which no point starts
-  int retries = 0;  // of a case that failed before its kernel's first launch
+  std::filesystem::path dump = {};  // folder for what each case was given and gave; empty: none
+  int retries = 0;                  // of a case that failed before its kernel's first launch
 };
 
 struct RunnerHooks {
@@ -36,6 +38,9 @@ struct RunnerHooks {
 // of its ok rivals away too. `records` is parallel to `cases`.
 void forget_incomplete_points(const std::vector<CaseCoordinates>& cases,
                               std::vector<std::optional<CaseRecord>>& records);
+
+// The file in the folder `dump` of the case at `index`.
+std::filesystem::path dump_file(const std::filesystem::path& dump, std::size_t index);
 
 // Fills every record that is not there yet. Cases that were not run (budget, interrupt) are
 // `skipped` with that reason.

@@ -8,7 +8,8 @@ namespace moegauge {
 namespace {
 
 auto weights_key(const CaseCoordinates& c) {
-  return std::tuple(c.op, c.op_fields, c.model, c.scheme, c.tp, c.ep, c.inputs, c.cache == "hot");
+  return std::tuple(c.op, c.op_fields, c.model, c.layer, c.fields, c.scheme, c.tp, c.ep, c.inputs,
+                    c.cache == "hot");
 }
 
 }  // namespace

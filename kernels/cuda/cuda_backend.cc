@@ -62,7 +62,15 @@ Refusal shape_refusal(const char* what, std::int64_t value, const char* rule) {
           std::string(what) + " is " + std::to_string(value) + "; the kernels need " + rule};
 }
 
-std::optional<Refusal> refuses_shape(const Layer& layer) {
+// Static shared memory of the prepare kernel (device/prepare.cuh): three rows of x, three tables of
+// experts and up to four of a chunk's 256 pairs.
+std::int64_t prepare_bytes(const Layer& layer, const CudaScheme& scheme) {
+  return 3 * layer.hidden_size * scheme.element_bytes + 3 * (layer.local_experts() + 1) * 4 +
+         4 * 256 * 4 + 256;
+}
+
+std::optional<Refusal> refuses_shape(const Layer& layer, const CudaScheme& scheme) {
+  constexpr std::int64_t static_shared = 49152;  // of a block, on every device
   if (layer.hidden_size % 16 != 0) {
     return shape_refusal("hidden_size", layer.hidden_size, "a multiple of 16 (16-byte rows)");
   }
@@ -73,6 +81,13 @@ std::optional<Refusal> refuses_shape(const Layer& layer) {
   if (layer.top_k > 32) return shape_refusal("top_k", layer.top_k, "at most 32");
   if (layer.local_experts() > 1024) {
     return shape_refusal("the number of local experts", layer.local_experts(), "at most 1024");
+  }
+  if (const std::int64_t bytes = prepare_bytes(layer, scheme); bytes > static_shared) {
+    return Refusal{RefusalReason::shape, "hidden_size " + std::to_string(layer.hidden_size) +
+                                             " with " + std::to_string(layer.local_experts()) +
+                                             " local experts needs " + std::to_string(bytes) +
+                                             " bytes of shared memory to group the tokens; a " +
+                                             "block has " + std::to_string(static_shared)};
   }
   if (layer.local_experts() < 1) {
     return shape_refusal("the number of local experts", layer.local_experts(), "at least 1");
@@ -106,7 +121,7 @@ std::optional<Refusal> refuses_layer(const Problem& problem) {
                                                               std::to_string(layer.top_k) +
                                                               "; it is defined for top_k 1 only"};
   }
-  return refuses_shape(layer);
+  return refuses_shape(layer, *find_scheme(*problem.scheme, layer));
 }
 
 class CudaBackend final : public Backend {
@@ -151,7 +166,8 @@ class CudaBackend final : public Backend {
     if (const Availability here = availability(); !here.present) {
       return Refusal{RefusalReason::device_absent, here.detail};
     }
-    const std::int64_t bytes = weight_set_bytes(problem);
+    const std::int64_t bytes =
+        weight_set_bytes(problem, *find_scheme(*problem.scheme, problem.layer));
     if (bytes > (*gpu())->memory_bytes()) {
       return Refusal{RefusalReason::memory, "the layer's weights take " + std::to_string(bytes) +
                                                 " bytes and the device has " +

@@ -208,7 +208,9 @@ class CudaLayer final : public LoadedLayer {
  public:
   explicit CudaLayer(std::shared_ptr<const Resident> resident) : resident_(std::move(resident)) {}
 
-  std::int64_t weight_bytes() const override { return weight_set_bytes(resident_->problem); }
+  std::int64_t weight_bytes() const override {
+    return weight_set_bytes(resident_->problem, resident_->scheme);
+  }
   int weight_sets() const override { return static_cast<int>(resident_->weights.size()); }
 
   Expected<std::unique_ptr<Plan>, Fault> plan(std::int64_t tokens, const Config& config,
@@ -235,7 +237,7 @@ std::unique_ptr<LoadedLayer> load_layer(const Gpu& gpu, const Problem& problem,
                                         const CudaScheme& scheme, const ExpertSource& experts,
                                         int sets) {
   auto resident = std::make_shared<Resident>(gpu, problem, scheme);
-  resident->weights = upload_weights(problem, experts, sets, resident->stream);
+  resident->weights = upload_weights(problem, scheme, experts, sets, resident->stream);
   return std::make_unique<CudaLayer>(std::move(resident));
 }
 

@@ -30,7 +30,12 @@ CompileRequest program_request(const Layer& layer, const CudaScheme& scheme,
   text += ", " + std::to_string(config.token_tile) + ", " + std::to_string(config.stages);
   text += std::string(", ") + boolean(config.promote) + ", " + boolean(config.split_k) + ", " +
           boolean(!config.swap_ab) + ", " + boolean(config.cluster == 2) + ", " +
-          std::to_string(config.dealt) + ">;\n";
+          std::to_string(config.dealt);
+  if (scheme.integers) {
+    text += ", " + std::to_string(scheme.integers->group) + ", " +
+            boolean(scheme.integers->zero_points) + ", " + boolean(scheme.integers->ordered);
+  }
+  text += ">;\n";
   text +=
       "static_assert(C::kSharedBytes == " + std::to_string(shared_bytes(layer, scheme, config)) +
       " && sizeof(moe::LayerArgs) == " + std::to_string(sizeof(moe::LayerArgs)) +

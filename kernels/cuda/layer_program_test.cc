@@ -39,7 +39,12 @@ std::vector<Served> layers() {
           {"deepseek-v3 ep8", "fp8_block", deepseek},
           {"llama-4-scout tp4", "fp8_ptpc", scout},
           {"mixtral-8x7b tp2", "bf16", mixtral},
-          {"ragged", "fp8_block", ragged}};
+          {"ragged", "fp8_block", ragged},
+          {"mixtral-8x7b tp2", "w4a16_g128", mixtral},
+          {"ragged", "w4a16_g32_zp_actorder", ragged},
+          {"ragged", "w4a16_g64_zp", ragged},
+          {"ragged", "w8a16_g128_zp_actorder", ragged},
+          {"ragged", "w8a16_g32_zp", ragged}};
 }
 
 class LayerProgramTest : public testing::Test {
@@ -54,6 +59,7 @@ void expect_clean(const CompileRequest& request, const std::string& what) {
   ASSERT_TRUE(cubin.has_value()) << what << ": " << cubin.error().log;
   const ResourceUse use = resources_in(cubin->log);
   EXPECT_EQ(use.spill_stores_bytes + use.spill_loads_bytes, 0) << what << ": " << cubin->log;
+  EXPECT_EQ(use.stack_bytes, 0) << what << ": " << cubin->log;
   EXPECT_FALSE(use.serialized_wgmma) << what << ": " << cubin->log;
   EXPECT_GT(use.registers, 0) << what;
 }

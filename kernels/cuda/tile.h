@@ -28,6 +28,14 @@ constexpr TileConfig split_tile(int tokens, int dealt, bool promote) {
 constexpr TileConfig whole_tile(int tokens, bool promote) {
   return {.token_tile = tokens, .stages = 4, .swap_ab = true, .promote = promote};
 }
+// Integer weights, whose chunks are smaller than other weights' steps: more of them in flight, and
+// all units dealt, so that no block draws two long ones last.
+constexpr TileConfig integer_tile(int tokens, int stages) {
+  return {.token_tile = tokens, .stages = stages, .split_k = true, .swap_ab = true, .dealt = 1000};
+}
+constexpr TileConfig integer_whole_tile(int tokens, int stages) {
+  return {.token_tile = tokens, .stages = stages, .swap_ab = true};
+}
 // Many: tokens on the 64-row side.
 constexpr TileConfig token_rows_tile(int cluster, bool promote) {
   return {.token_tile = 128, .stages = 4, .cluster = cluster, .promote = promote};

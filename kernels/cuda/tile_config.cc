@@ -11,6 +11,9 @@ namespace {
 constexpr std::array token_tiles = {8, 16, 24, 32, 48, 64, 80, 96, 128, 144, 160, 176, 192};
 constexpr int widest_split_tile = 64;  // partial sums are kept for tiles up to this
 
+// The sums of both boxes and of one group of one box fit in registers up to this.
+int widest_integer_tile(const IntFormat& format) { return format.bits == 4 ? 96 : 80; }
+
 struct Key {
   std::string_view name;
   std::int64_t (*get)(const TileConfig&);
@@ -63,6 +66,14 @@ std::optional<Refusal> contradiction(const TileConfig& c, const Layer& layer,
         "128 and SPLIT_K 0, not " +
         std::to_string(c.token_tile) + " and " + std::to_string(c.split_k));
   }
+  if (scheme.integers) {
+    const int most = widest_integer_tile(*scheme.integers);
+    if (!c.swap_ab || c.token_tile > most) {
+      return bad_value("integer weights need SWAP_AB 1 and BLOCK_SIZE_M of at most " +
+                       std::to_string(most) + " (registers for sums), not " +
+                       std::to_string(c.swap_ab) + " and " + std::to_string(c.token_tile));
+    }
+  }
   if (!c.swap_ab && scheme.block_scales && layer.intermediate_size % 128 != 0) {
     return bad_value(
         "SWAP_AB 0 with block scales needs an intermediate size that is a multiple of "
@@ -95,14 +106,17 @@ std::optional<Refusal> contradiction(const TileConfig& c, const Layer& layer,
 
 std::int64_t shared_bytes(const Layer& layer, const CudaScheme& scheme, const TileConfig& c) {
   const std::int64_t tile = c.token_tile;
-  const std::int64_t stage = 256 * 128 + tile * 128;
+  const std::int64_t stage =
+      scheme.integers
+          ? align_up(static_cast<std::int64_t>(chunk_bytes(*scheme.integers)), 1024) + tile * 256
+          : 256 * 128 + tile * 128;
   const std::int64_t scale = scheme.block_scales ? align_up(16 + tile * 4, 16) : 0;
   const std::int64_t staged = std::min<std::int64_t>(tile, 64);
   const std::int64_t plain = 2 * staged * 128, quantised = tile * 144;
   const std::int64_t staging =
       scheme.block_scales || !c.swap_ab ? std::max(plain, quantised) : plain;
   const std::int64_t epilogue = staging + 3 * tile * 4 + (scheme.block_scales ? 8 * tile * 4 : 0);
-  const std::int64_t tables = align_up((layer.local_experts() + 1) * 12 + 16, 16);
+  const std::int64_t tables = align_up((layer.local_experts() + 1) * 12 + 24, 16);
   const std::int64_t barriers =
       c.stages * stage + align_up(epilogue, 16) + c.stages * scale + tables + c.stages * 16;
   return align_up(barriers, 64) + 2 * 64 + 2 * 16 + 2 * 16 + 1024;
@@ -118,7 +132,7 @@ TileConfig heuristic_config(const Layer& layer, const CudaScheme& scheme, std::i
   // Shapes that clusters, or tokens on the 64-row side, do not serve.
   c.cluster = 1;
   if (!contradiction(c, layer, scheme)) return c;
-  c.token_tile = 96;
+  c.token_tile = scheme.integers ? widest_integer_tile(*scheme.integers) : 96;
   c.swap_ab = true;
   return c;
 }

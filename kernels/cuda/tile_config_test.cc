@@ -53,5 +53,16 @@ TEST_F(TileConfigTest, RefusesWhatTheKernelsDoNotHave) {
   EXPECT_NE(refusal({{{"CLUSTER_SIZE", 3}}}).find("[1, 2]"), std::string::npos);
 }
 
+TEST_F(TileConfigTest, RefusesTilesWhoseSumsRegistersDoNotHold) {
+  const CudaScheme& integers = *find_scheme(*make_scheme("w8a16_g128"), layer_);
+  const auto parsed = parse_config({{{"BLOCK_SIZE_M", 96}, {"SPLIT_K", 0}}}, layer_, integers, 16,
+                                   hopper_shared_bytes);
+  ASSERT_FALSE(parsed.has_value());
+  EXPECT_EQ(
+      parsed.error().sentence,
+      "integer weights need SWAP_AB 1 and BLOCK_SIZE_M of at most 80 (registers for sums), not "
+      "1 and 96");
+}
+
 }  // namespace
 }  // namespace moegauge::cuda

@@ -61,6 +61,7 @@ Workspace::Workspace(const Layer& layer, const CudaScheme& scheme, const TileCon
                      std::int64_t tokens, const Stream& stream)
     : layer_(layer),
       element_bytes_(scheme.element_bytes),
+      packed_weights_(scheme.integers.has_value()),
       token_box_(config.swap_ab ? static_cast<unsigned>(config.token_tile) : 64u) {
   const std::int64_t pairs = tokens * layer.top_k, experts = layer.local_experts();
   const std::int64_t rows = (pairs + widest_tile + 63) / 64 * 64;
@@ -85,7 +86,10 @@ Workspace::Workspace(const Layer& layer, const CudaScheme& scheme, const TileCon
   args_.tokens = static_cast<int>(tokens);
   args_.row_pitch = static_cast<int>(rows);
   args_.chunk_tokens = chunk_tokens(tokens, layer.top_k);
-  args_.early_stages = 3;  // of 32 KB a block: 12 MB over the device, about prepare's time
+  // 12 MB over the device, about prepare's time.
+  constexpr std::size_t early_bytes = 3 * 32768;
+  args_.early_stages =
+      static_cast<int>(early_bytes / (scheme.integers ? chunk_bytes(*scheme.integers) : 32768));
   zeroed_ = Buffer(sizeof(moe::u32));
   zeroed_.fill(stream, 0);
   args_.drawn = as<moe::u32>(zeroed_.get());
@@ -107,8 +111,14 @@ moe::LayerArgs Workspace::bind(const Slot& slot, const WeightSet& weights) const
   const std::int64_t experts = layer_.local_experts(), k = layer_.hidden_size,
                      n = layer_.intermediate_size;
   const auto address = [](const auto* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); };
-  args.w13 = tensor_map(weights.w13.get(), element_bytes_, experts * 2 * n, k, 128);
-  args.w2 = tensor_map(weights.w2.get(), element_bytes_, experts * k, n, 128);
+  if (packed_weights_) {
+    args.w13_chunks = as<const moe::u8>(weights.w13.get());
+    args.w2_chunks = as<const moe::u8>(weights.w2.get());
+    args.x_order = as<const moe::u16>(weights.x_order.get());
+  } else {
+    args.w13 = tensor_map(weights.w13.get(), element_bytes_, experts * 2 * n, k, 128);
+    args.w2 = tensor_map(weights.w2.get(), element_bytes_, experts * k, n, 128);
+  }
   args.x_rows_map = tensor_map(address(args.x_rows), element_bytes_, args.row_pitch, k, token_box_);
   args.h_rows_map = tensor_map(address(args.h_rows), element_bytes_, args.row_pitch, n, token_box_);
   args.x = as<const moe::u16>(slot.x.get());

@@ -1,5 +1,8 @@
 # How this project declares libraries, run-time modules, tests and benchmarks.
 
+# What neither computes nor is timed is built quickly: -O1 compiles in 55 to 75% of the time of -O3.
+set(MOEGAUGE_COLD $<$<CONFIG:Release>:-O1>)
+
 # moegauge_library(name SOURCES ... [LINK ...]): a static library named after its folder.
 function(moegauge_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
@@ -47,6 +50,7 @@ function(moegauge_test name)
   endif()
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK;LABELS")
   add_executable(${name} ${arg_SOURCES})
+  target_compile_options(${name} PRIVATE ${MOEGAUGE_COLD})
   target_link_libraries(${name} PRIVATE moegauge_options ${arg_LINK} GTest::gtest_main GTest::gmock)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   moegauge_test_properties(${name} "${arg_LABELS}")

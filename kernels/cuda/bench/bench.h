@@ -29,8 +29,14 @@ struct Layer {
   moe::Scheme scheme;
   int experts_global, experts_local, hidden, inter, top_k;
   bool weight_on_input;
+  // Integer weights: columns of a group, zero points, columns of a group scattered.
+  int group = 0;
+  bool zero_points = false, ordered = false;
 
-  bool fp8() const { return scheme != moe::Scheme::bf16; }
+  bool fp8() const { return scheme == moe::Scheme::fp8_block || scheme == moe::Scheme::fp8_ptpc; }
+  int int_bits() const {
+    return scheme == moe::Scheme::w4a16 ? 4 : scheme == moe::Scheme::w8a16 ? 8 : 0;
+  }
   int element_bytes() const { return fp8() ? 1 : 2; }
 };
 
@@ -61,17 +67,32 @@ void add_qwen3(std::vector<Layer>&, std::vector<Variant>&);
 void add_deepseek(std::vector<Layer>&, std::vector<Variant>&);
 void add_scout(std::vector<Layer>&, std::vector<Variant>&);
 void add_mixtral(std::vector<Layer>&, std::vector<Variant>&);
+void add_mixtral_int(std::vector<Layer>&, std::vector<Variant>&);
+void add_small_int(std::vector<Layer>&, std::vector<Variant>&);
 void add_small(std::vector<Layer>&, std::vector<Variant>&);  // odd shapes, for correctness
 
+// One matrix of integer weights, plainly: a byte a code, a scale and a zero point for each row and
+// group, the group of each column; and as the kernels read it (int_layout.h).
+struct IntMatrix {
+  uint8_t *codes = nullptr, *zeros = nullptr;
+  uint16_t* scales = nullptr;
+  int* group_of = nullptr;  // [E, columns]
+  uint8_t* chunks = nullptr;
+};
 // Weights of one set on the device.
 struct Weights {
   uint8_t *w13 = nullptr, *w2 = nullptr;
   float *w13_scale = nullptr, *w2_scale = nullptr;
+  IntMatrix int13, int2;
+  uint16_t* x_order = nullptr;  // [E, K]
 };
 // exact: small integers and power-of-two scales, so that every partial sum of the
 // first GEMM is exact however it is added.
 Weights make_weights(const Layer&, uint64_t seed, bool exact);
 void free_weights(Weights&);
+// The part for integer weights, in int_weights.cu.
+void make_int_weights(Weights&, const Layer&, uint64_t seed, bool exact);
+void free_int_weights(Weights&);
 
 // Inputs and output of one call.
 struct Call {

@@ -121,6 +121,9 @@ bool is_ok(const Error& e, const Limits& l) { return e.non_finite == 0 && e.rela
 // tile must hold nearly every expert's rows, or weights are read twice.
 std::string default_variant(const Layer& l, int tokens) {
   const double rows = double(tokens) * l.top_k / l.experts_global;
+  if (l.int_bits() != 0)
+    return rows <= 5 ? "t8s8-split-dealt" : rows <= 9 ? "t16s8-split-dealt" : rows <= 18 ? "t24s7-split-dealt"
+           : rows <= 40 ? "t48s5-split-dealt" : rows <= 128 ? "t64s5-split-dealt" : "t96s3-turn";
   if (l.scheme == moe::Scheme::bf16)
     return rows <= 2 ? "t8s4-split-reduced" : rows <= 8 ? "t16s4-split-reduced" : rows <= 18 ? "t32s4-split-dealt-reduced"
            : rows <= 40 ? "t64s4-split-dealt-reduced" : rows <= 80 ? "t96s4-turn-reduced" : "t128s4-pairs-reduced";
@@ -147,7 +150,9 @@ class Bench {
     add_deepseek(layers_, variants_);
     add_scout(layers_, variants_);
     add_mixtral(layers_, variants_);
+    add_mixtral_int(layers_, variants_);
     add_small(layers_, variants_);
+    add_small_int(layers_, variants_);
     cudaDeviceProp prop;
     CUDA_CHECK(cudaGetDeviceProperties(&prop, 0));
     blocks_ = prop.multiProcessorCount;

@@ -64,6 +64,10 @@ __global__ void fill_power(float* dst, size_t count, uint64_t seed, int exponent
 
 Weights make_weights(const Layer& l, uint64_t seed, bool exact) {
   Weights w;
+  if (l.int_bits() != 0) {
+    make_int_weights(w, l, seed, exact);
+    return w;
+  }
   const size_t n13 = size_t(l.experts_local) * 2 * l.inter * l.hidden, n2 = size_t(l.experts_local) * l.hidden * l.inter;
   CUDA_CHECK(cudaMalloc(&w.w13, n13 * l.element_bytes()));
   CUDA_CHECK(cudaMalloc(&w.w2, n2 * l.element_bytes()));
@@ -95,6 +99,7 @@ Weights make_weights(const Layer& l, uint64_t seed, bool exact) {
   return w;
 }
 void free_weights(Weights& w) {
+  free_int_weights(w);
   for (void* p : {static_cast<void*>(w.w13), static_cast<void*>(w.w2), static_cast<void*>(w.w13_scale), static_cast<void*>(w.w2_scale)})
     if (p) CUDA_CHECK(cudaFree(p));
   w = {};

@@ -1,6 +1,6 @@
 // The layer in fp64 on the device, written for plainness: same quantised operands,
 // same declared rounding points (h: fp32 then E4M3 for block scales; bf16, then
-// E4M3 per token, for ptpc; bf16 for bf16. pair output: bf16. y: bf16), sums in fp64.
+// E4M3 per token, for ptpc; bf16 for bf16 and integer weights. pair output: bf16. y: bf16), sums in fp64.
 #include <algorithm>
 #include <cmath>
 
@@ -26,7 +26,12 @@ struct Problem {
   const uint16_t* x;
   const int *ids, *map;
   const float* weights;
+  IntMatrix int13, int2;  // integer weights: (code - zero point) * scale, exactly
+  int bits, group;
 };
+
+// Whether activations stay bf16.
+__device__ bool is_wide(int scheme) { return scheme >= int(moe::Scheme::bf16); }
 
 // Values of one row quantised: dequantised results without their scale, and the
 // scale of each group of 128 (ptpc: the same one for all).
@@ -60,7 +65,7 @@ __device__ double block_amax(Value value, int length) {
 template <class Load>
 __device__ void quantise_row(Load load, int length, int scheme, double* codes, double* scales) {
   const int groups = (length + 127) / 128;
-  if (scheme == 2) {
+  if (is_wide(scheme)) {
     for (int i = threadIdx.x; i < length; i += blockDim.x) codes[i] = load(i);
     for (int g = threadIdx.x; g < groups; g += blockDim.x) scales[g] = 1.0;
     return;
@@ -94,6 +99,19 @@ __device__ double dot(const double* a, const double* a_scale, const uint8_t* w, 
   return total;
 }
 
+// The same with one row of integer weights, `row` counting over the experts.
+__device__ double dot_integers(const double* a, const IntMatrix& w, size_t expert, size_t row, int length, int bits, int group) {
+  const int lane = threadIdx.x % 32, groups = (length + group - 1) / group;
+  double total = 0;
+  for (int k = lane; k < length; k += 32) {
+    const size_t g = row * groups + (w.group_of ? w.group_of[expert * length + k] : k / group);
+    const int zero = w.zeros ? w.zeros[g] : 1 << (bits - 1);
+    total += a[k] * (w.codes[row * length + k] - zero) * bf16_value(w.scales[g]);
+  }
+  for (int d = 16; d > 0; d /= 2) total += __shfl_down_sync(0xffffffffu, total, d);
+  return total;
+}
+
 __device__ int pair_expert(const Problem& p, int pair) {
   const int id = p.ids[pair];
   return id < 0 ? -1 : (p.map ? p.map[id] : id);
@@ -110,8 +128,9 @@ __global__ void gate_up(Problem p, int first_pair, const double* codes, const do
   for (int half = 0; half < 2; ++half) {
     const size_t row = n + half * p.inter;
     const float* ws = p.scheme == 0 ? p.w13_scale + (size_t(e) * row_groups + row / 128) * k_groups : nullptr;
-    v[half] = dot(codes + m * p.hidden, scales + m * k_groups, p.w13 + (size_t(e) * 2 * p.inter + row) * p.hidden * bytes, ws,
-                  p.hidden, p.scheme);
+    v[half] = p.bits != 0 ? dot_integers(codes + m * p.hidden, p.int13, e, size_t(e) * 2 * p.inter + row, p.hidden, p.bits, p.group)
+                          : dot(codes + m * p.hidden, scales + m * k_groups,
+                                p.w13 + (size_t(e) * 2 * p.inter + row) * p.hidden * bytes, ws, p.hidden, p.scheme);
     if (p.scheme == 1) v[half] *= double(p.w13_scale[size_t(e) * 2 * p.inter + row]);
     if (p.weight_on_input) v[half] *= double(p.weights[pair]);
   }
@@ -138,7 +157,9 @@ __global__ void down(Problem p, int first_pair, const double* codes, const doubl
     if (e < 0) continue;
     const size_t r = pair - first_pair;
     const float* ws = p.scheme == 0 ? p.w2_scale + (size_t(e) * row_groups + k / 128) * n_groups : nullptr;
-    double v = dot(codes + r * p.inter, scales + r * n_groups, p.w2 + (size_t(e) * p.hidden + k) * p.inter * bytes, ws, p.inter, p.scheme);
+    double v = p.bits != 0 ? dot_integers(codes + r * p.inter, p.int2, e, size_t(e) * p.hidden + k, p.inter, p.bits, p.group)
+                           : dot(codes + r * p.inter, scales + r * n_groups, p.w2 + (size_t(e) * p.hidden + k) * p.inter * bytes, ws,
+                                 p.inter, p.scheme);
     if (p.scheme == 1) v *= double(p.w2_scale[size_t(e) * p.hidden + k]);
     if (!p.weight_on_input) v *= double(p.weights[pair]);
     sum += round_bf16(v);
@@ -177,7 +198,7 @@ double* allocate(size_t count) {
 double* make_reference(const Layer& l, const Weights& w, const Call& c, const int* expert_map) {
   if (c.tokens == 0) return allocate(1);
   const Problem p{int(l.scheme), l.hidden, l.inter, l.top_k, l.weight_on_input, c.tokens, w.w13, w.w2, w.w13_scale, w.w2_scale,
-                  c.x, c.ids, expert_map, c.weights};
+                  c.x, c.ids, expert_map, c.weights, w.int13, w.int2, l.int_bits(), l.group};
   const size_t tokens = c.tokens, k_groups = (l.hidden + 127) / 128, n_groups = (l.inter + 127) / 128;
   const int batch = 512;  // tokens at a time, to bound memory
   double *codes = allocate(tokens * l.hidden), *scales = allocate(tokens * k_groups), *y = allocate(tokens * l.hidden);

@@ -71,7 +71,7 @@ void launch_variant(const moe::LayerArgs& given, cudaStream_t stream, int blocks
   if (args.tokens == 0) return;
   const int pairs = args.tokens * C::kTopK;
   args.self_count = pairs <= moe::kSelfCountPairs;
-  args.early_stages = 3;  // 12 MB over the device, about prepare's time
+  args.early_stages = 3 * 32768 / C::kWeightBytes;  // 12 MB over the device, about prepare's time
   // About eight blocks a multiprocessor. A block's pairs must fit its table of 256
   // and lie in one counting group, hence a power of two.
   args.chunk_tokens = 1;
@@ -92,7 +92,7 @@ void launch_variant(const moe::LayerArgs& given, cudaStream_t stream, int blocks
 
 template <class C>
 Variant make_variant(const char* layer) {
-  return {layer,       C::kTokenTile,    C::kStages,           C::kSplit, C::kPromote, C::kTokenRows, C::kPairs, C::kDealt, C::kTokenBox, C::kSharedBytes,
+  return {layer,       C::kTokenTile,    C::kStages,           C::kSplit, C::kPromote || C::kIntBits != 0, C::kTokenRows, C::kPairs, C::kDealt, C::kTokenBox, C::kSharedBytes,
           setup_variant<C>, launch_variant<C>};
 }
 

@@ -90,8 +90,13 @@ moe::LayerArgs Workspace::bind(const Weights& w, const Call& c, const int* exper
   moe::LayerArgs a = args;
   const Layer& l = layer;
   const uint64_t e = l.experts_local;
-  a.w13 = make_map(w.w13, l.fp8(), e * 2 * l.inter, l.hidden, 128);
-  a.w2 = make_map(w.w2, l.fp8(), e * l.hidden, l.inter, 128);
+  if (l.int_bits() == 0) {
+    a.w13 = make_map(w.w13, l.fp8(), e * 2 * l.inter, l.hidden, 128);
+    a.w2 = make_map(w.w2, l.fp8(), e * l.hidden, l.inter, 128);
+  }
+  a.w13_chunks = w.int13.chunks;
+  a.w2_chunks = w.int2.chunks;
+  a.x_order = w.x_order;
   a.x_rows_map = make_map(a.x_rows, l.fp8(), row_pitch, l.hidden, v.token_box);
   a.h_rows_map = make_map(a.h_rows, l.fp8(), row_pitch, l.inter, v.token_box);
   a.x = c.x;

@@ -1,12 +1,13 @@
 // What is fixed when a kernel is compiled: the layer's shape, its scheme and
 // the tile configuration; and the arguments that change from call to call.
 #pragma once
+#include "kernels/cuda/device/int_layout.h"
 #include "kernels/cuda/device/layer_args.h"
 #include "kernels/cuda/device/ptx.cuh"
 
 namespace moe {
 
-enum class Scheme { fp8_block, fp8_ptpc, bf16 };
+enum class Scheme { fp8_block, fp8_ptpc, bf16, w4a16, w8a16 };
 
 __host__ __device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
 __host__ __device__ constexpr int align_up(int a, int b) { return ceil_div(a, b) * b; }
@@ -16,7 +17,7 @@ __host__ __device__ constexpr int align_up(int a, int b) { return ceil_div(a, b)
 // projection); math warpgroup w takes rows 64w..64w+63 of each box.
 template <Scheme kScheme_, int kExperts_, int kHidden_, int kInter_, int kTopK_, bool kWeightOnInput_,
           int kTokenTile_, int kStages_, bool kPromote_, bool kSplit_, bool kTokenRows_ = false, bool kPairs_ = false,
-          int kDealt_ = 1>
+          int kDealt_ = 1, int kGroup_ = 0, bool kZeroPoints_ = false, bool kOrdered_ = false>
 struct LayerConfig {
   static constexpr Scheme kScheme = kScheme_;
   static constexpr int kExperts = kExperts_;  // local
@@ -35,7 +36,15 @@ struct LayerConfig {
   static constexpr int kTokenBox = kTokenRows ? 64 : kTokenTile;  // rows of the token tensor maps' boxes
   static constexpr bool kBlockScales = kScheme == Scheme::fp8_block;
   static constexpr bool kChannelScales = kScheme == Scheme::fp8_ptpc;
-  static constexpr bool kFp8 = kScheme != Scheme::bf16;
+  static constexpr bool kFp8 = kBlockScales || kChannelScales;
+  // Integer weights with a bf16 scale for each row and kGroup columns, turned into bf16 in registers,
+  // see integers.cuh; 0 bits: none.
+  static constexpr int kIntBits = kScheme == Scheme::w4a16 ? 4 : kScheme == Scheme::w8a16 ? 8 : 0;
+  static constexpr int kGroup = kGroup_;
+  static constexpr bool kZeroPoints = kZeroPoints_;
+  // The columns of w13 were sorted by group when it was packed, for each expert in its own order;
+  // rows of x_rows are gathered in that order.
+  static constexpr bool kOrdered = kOrdered_;
   // fp32 sums every 128 of K instead of in the tensor core (FP8 only).
   static constexpr bool kPromote = kPromote_;
   // Whether a tile's K steps may be cut between blocks, see schedule.cuh.
@@ -44,15 +53,18 @@ struct LayerConfig {
   static constexpr bool kDirect = kTopK == 1;
 
   static constexpr int kElementBytes = kFp8 ? 1 : 2;
-  static constexpr int kStep = 128 / kElementBytes;  // elements of K in a stage
+  static constexpr int kStep = kIntBits != 0 ? kIntStep : 128 / kElementBytes;  // elements of K in a stage
   static constexpr int kSteps1 = ceil_div(kHidden, kStep), kSteps2 = ceil_div(kInter, kStep);
   static constexpr int kWeightTiles1 = ceil_div(kInter, 128), kWeightTiles2 = ceil_div(kHidden, 256);
   static constexpr int kScaleRows1 = ceil_div(2 * kInter, 128), kScaleRows2 = ceil_div(kHidden, 128);
   static constexpr int kScaleCols1 = ceil_div(kHidden, 128), kScaleCols2 = ceil_div(kInter, 128);
 
-  static constexpr int kWeightBytes = 256 * 128;
-  static constexpr int kTokenBytes = kTokenTile * 128;
-  static constexpr int kStageBytes = kWeightBytes + kTokenBytes;
+  static constexpr int kWeightBytes =
+      kIntBits != 0 ? int_chunk_bytes(kIntBits, kGroup != 0 ? kGroup : kIntStep, kZeroPoints) : 256 * 128;
+  static constexpr int kTokenBoxes = kStep * kElementBytes / 128;  // of 128 bytes a token
+  static constexpr int kTokenBytes = kTokenTile * 128 * kTokenBoxes;
+  static constexpr int kTokenOffset = align_up(kWeightBytes, 1024);
+  static constexpr int kStageBytes = kTokenOffset + kTokenBytes;
   // Per stage: four weight scales (box, warpgroup), then a scale for each token.
   static constexpr int kScaleBytes = kBlockScales ? align_up(16 + kTokenTile * 4, 16) : 0;
   // Epilogue: column factors, reciprocal scales, 8 warps' column maxima, staging.
@@ -65,7 +77,7 @@ struct LayerConfig {
   static constexpr int kReadyCount = (kChannelScales ? 1 : kWeightTiles1) * (kTokenRows ? 2 : 1);
   static constexpr int kColumnBytes = kTokenTile * 4;
   static constexpr int kEpilogueBytes = kStagingBytes + 3 * kColumnBytes + (kBlockScales ? 8 * kColumnBytes : 0);
-  static constexpr int kTableBytes = align_up((kExperts + 1) * 12 + 16, 16);  // and two flags, two part counts
+  static constexpr int kTableBytes = align_up((kExperts + 1) * 12 + 24, 16);  // and flags, whole tiles, part counts: two each
 
   static constexpr int kEpilogueOffset = kStages * kStageBytes;
   static constexpr int kScaleOffset = kEpilogueOffset + align_up(kEpilogueBytes, 16);
@@ -89,6 +101,10 @@ struct LayerConfig {
   static_assert(kSharedBytes <= 232448, "stages and tile exceed the 232448 bytes of shared memory of a block");
   static_assert(!kWeightOnInput || kTopK == 1, "router weight on input needs top_k = 1");
   static_assert(!kPromote || kFp8, "promotion is for FP8");
+  static_assert(kIntBits == 0 || kGroup == 32 || kGroup == 64 || kGroup == 128, "groups of 32, 64 or 128 columns");
+  static_assert(kIntBits == 0 || (!kTokenRows && kTokenTile <= (kIntBits == 4 ? 96 : 80)),
+                "integer weights are wgmma's M, with sums and a group's sums in registers for 96 (eight bits: 80) tokens");
+  static_assert(kIntBits != 0 || (kGroup == 0 && !kZeroPoints && !kOrdered), "groups are for integer weights");
   static_assert(!kBlockScales || kPromote, "block scales need fp32 sums every 128 of K");
 };
 

@@ -3,11 +3,13 @@
 import sys
 
 WIDTHS = [8, 16, 24, 32, 48, 64, 80, 96, 128, 144, 160, 176, 192]
+WIDEST_REGISTERS = 96  # of the tiles whose weights come through registers
 
 HEAD = """// Written by gen_wgmma.py; do not edit.
 // Warpgroup matrix multiply, D[64, N] += A[64, k] * B[N, k]^T, both operands in
 // shared memory, K-major, 128-byte swizzle. Lane l of warp w holds, for each
 // group j of 8 columns, D[16w + l/4 + 8i][8j + 2(l%4) + c] in d[4j + 2i + c].
+// bf16_registers: A[16w + l/4 + 8(i%2)][8(i/2) + 2(l%4) + c] in half c of a[i] instead.
 #pragma once
 #include "kernels/device/platform.h"
 
@@ -50,6 +52,19 @@ def body(n, k, types, tail):
     ]
     return "\n".join(lines)
 
+def body_registers(n):
+    regs = n // 2
+    return "\n".join([
+        '    asm volatile(',
+        '        "{\\n.reg .pred p;\\n.reg .b64 db;\\nsetp.ne.b32 p, %%%d, 0;\\n"' % (regs + 5),
+        '        "mov.b64 db, {%%%d, %%%d};\\n"' % (regs + 4, regs + 6),
+        '        "wgmma.mma_async.sync.aligned.m64n%dk16.f32.bf16.bf16 "' % n,
+        '        "{%s}, "' % ", ".join("%%%d" % i for i in range(regs)),
+        '        "{%s}, db, p, 1, 1, 0;\\n}\\n"' % ", ".join("%%%d" % (regs + i) for i in range(4)),
+        '        : %s' % ", ".join('"+f"(d[%d])' % i for i in range(regs)),
+        '        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b), "r"(accumulate), "r"(kWgmmaDescriptorHigh));',
+    ])
+
 def main():
     out = [HEAD]
     for n in WIDTHS:
@@ -59,7 +74,12 @@ def main():
         out.append("  }")
         out.append("  static MOE_DEVICE void bf16(float (&d)[%d], u32 a, u32 b, int accumulate) {" % (n // 2))
         out.append(body(n, 16, "bf16.bf16", "1, 1, 0, 0"))
-        out.append("  }\n};\n")
+        out.append("  }")
+        if n <= WIDEST_REGISTERS:
+            out.append("  static MOE_DEVICE void bf16_registers(float (&d)[%d], const u32 (&a)[4], u32 b, int accumulate) {" % (n // 2))
+            out.append(body_registers(n))
+            out.append("  }")
+        out.append("};\n")
     out.append("}  // namespace moe\n")
     sys.stdout.write("\n".join(out))
 

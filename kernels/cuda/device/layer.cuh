@@ -3,6 +3,7 @@
 #pragma once
 #include "kernels/device/align.h"
 #include "kernels/cuda/device/epilogue.cuh"
+#include "kernels/cuda/device/integers.cuh"
 
 namespace moe {
 
@@ -62,7 +63,7 @@ MOE_DEVICE bool join_parts(const LayerArgs& args, const Segment& s, Tile<C>& sum
                            int* shared_flag) {
   constexpr int kVectors = C::kTokenTile / 8;
   float4* parts = reinterpret_cast<float4*>(args.partial) +
-                  static_cast<i64>(s.phase * kMaxSplitUnits + s.tile * s.parts) * (2 * kVectors * kMathThreads) + at.thread;
+                  static_cast<i64>(s.phase * kMaxSplitUnits + s.cut * s.parts) * (2 * kVectors * kMathThreads) + at.thread;
   auto slot = [&](int part) { return parts + static_cast<i64>(part) * (2 * kVectors * kMathThreads); };
   float4* mine = slot(s.part);
 #pragma unroll
@@ -74,7 +75,7 @@ MOE_DEVICE bool join_parts(const LayerArgs& args, const Segment& s, Tile<C>& sum
   sync_math();
   if (at.thread == 0) {
     u32* arrived = args.counters + 3 * args.tile_capacity + s.phase * kMaxSplitUnits;
-    *shared_flag = fetch_add_acq_rel(&arrived[s.tile], 1) == static_cast<u32>(s.parts - 1);
+    *shared_flag = fetch_add_acq_rel(&arrived[s.cut], 1) == static_cast<u32>(s.parts - 1);
   }
   sync_math();
   if (!*shared_flag) return false;
@@ -145,7 +146,8 @@ MOE_DEVICE void math_loop(const LayerArgs& args, u8* shared, int* shared_flag) {
     prefetch<C>(args, s, at, ahead);
     if (at.thread == 0) MOE_STAMP(args, s.phase == 0 ? 4 : 8);
     const int steps = s.last_step - s.step;
-    if constexpr (C::kPromote) multiply_promoted<C>(ring, steps, sum0, sum1, at.group, at.lane);
+    if constexpr (C::kIntBits != 0) multiply_integers<C>(ring, steps, sum0, sum1, at);
+    else if constexpr (C::kPromote) multiply_promoted<C>(ring, steps, sum0, sum1, at.group, at.lane);
     else multiply_plain<C>(ring, steps, sum0, sum1, at.group, at.lane);
     if (at.thread == 0) MOE_STAMP(args, s.phase == 0 ? 5 : 9);
     bool whole = true;
@@ -184,7 +186,7 @@ MOE_DEVICE void math_loop_rows(const LayerArgs& args, u8* shared, int* group_fla
 
 // First row and first token tile of every expert, in shared memory.
 template <class C>
-MOE_DEVICE void make_routing(const LayerArgs& args, int* first_row, int* first_tile, int* first_odd, int* parts, int* counts) {
+MOE_DEVICE void make_routing(const LayerArgs& args, int* first_row, int* first_tile, int* first_odd, int* whole, int* parts, int* counts) {
   const int thread = threadIdx.x;
   if (args.self_count) {
     for (int e = thread; e < C::kExperts; e += kLayerThreads) counts[e] = 0;
@@ -201,7 +203,9 @@ MOE_DEVICE void make_routing(const LayerArgs& args, int* first_row, int* first_t
     if constexpr (C::kSplit) {
       const int phase = thread / 8 % 2;
       const int tiles = first_tile[C::kExperts] * (phase == 0 ? C::kWeightTiles1 : C::kWeightTiles2);
-      parts[phase] = choose_parts(tiles, phase == 0 ? C::kSteps1 : C::kSteps2, gridDim.x, C::kTokenTile > 16, thread);
+      const int uncut = C::kIntBits != 0 ? tiles / static_cast<int>(gridDim.x) * gridDim.x : 0;
+      whole[phase] = uncut;
+      parts[phase] = choose_parts(tiles - uncut, phase == 0 ? C::kSteps1 : C::kSteps2, gridDim.x, C::kTokenTile > 16, C::kIntBits != 0, thread);
     }
   }
   __syncthreads();
@@ -217,15 +221,18 @@ __global__ void __launch_bounds__(kLayerThreads, 1) layer_kernel(const __grid_co
   int* first_tile = first_row + C::kExperts + 1;
   int* first_odd = first_tile + C::kExperts + 1;
   int* shared_flag = first_odd + C::kExperts + 1;  // two
-  int* parts = shared_flag + 2;                    // two
+  int* whole = shared_flag + 2;                    // two
+  int* parts = whole + 2;                          // two
   int* counts = reinterpret_cast<int*>(shared + C::kEpilogueOffset);  // only until the tables are made
   const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
   dependents_launch();
 
   if (thread == 0) {
     MOE_STAMP(args, 0);
-    tensor_prefetch(&args.w13);
-    tensor_prefetch(&args.w2);
+    if constexpr (C::kIntBits == 0) {
+      tensor_prefetch(&args.w13);
+      tensor_prefetch(&args.w2);
+    }
     tensor_prefetch(&args.x_rows_map);
     tensor_prefetch(&args.h_rows_map);
     for (int i = 0; i < C::kStages; ++i) {
@@ -239,9 +246,9 @@ __global__ void __launch_bounds__(kLayerThreads, 1) layer_kernel(const __grid_co
     }
     barrier_init_fence();
   }
-  make_routing<C>(args, first_row, first_tile, first_odd, parts, counts);
+  make_routing<C>(args, first_row, first_tile, first_odd, whole, parts, counts);
   if constexpr (C::kPairs) cluster_sync();  // both blocks' barriers are ready
-  const Routing routing{first_row, first_tile, first_odd, parts};
+  const Routing routing{first_row, first_tile, first_odd, whole, parts};
 
   if (thread < kProducerThreads) {
     registers_lower<56>();

@@ -28,13 +28,15 @@ constexpr int kMaxSplitUnits = 8 * 132;
 struct LayerArgs {
   TensorMap w13, w2, x_rows_map, h_rows_map;
   // The caller's tensors.
-  const u16* x;               // [M, K] bf16
-  const int* topk_ids;        // [M, top_k]
-  const float* topk_weights;  // [M, top_k]
-  const int* expert_map;      // global to local or -1; null when all are local
-  const float* w13_scale;     // block: [E, 2N/128, K/128]; ptpc: [E, 2N]
-  const float* w2_scale;      // block: [E, K/128, N/128]; ptpc: [E, K]
-  u16* y;                     // [M, K] bf16
+  const u16* x;                      // [M, K] bf16
+  const int* topk_ids;               // [M, top_k]
+  const float* topk_weights;         // [M, top_k]
+  const int* expert_map;             // global to local or -1; null when all are local
+  const float* w13_scale;            // block: [E, 2N/128, K/128]; ptpc: [E, 2N]
+  const float* w2_scale;             // block: [E, K/128, N/128]; ptpc: [E, K]
+  const u8 *w13_chunks, *w2_chunks;  // integer weights, see int_layout.h
+  const u16* x_order;  // [E, K] kOrdered: the column of x at each place of an expert's rows
+  u16* y;              // [M, K] bf16
   // Workspace. A row is a local pair, grouped by expert; row_pitch >= rows + tile.
   u8* x_rows;         // [row_pitch, K] quantised (or bf16) tokens
   float* x_scale;     // block: [K/128, row_pitch]; ptpc: [row_pitch]

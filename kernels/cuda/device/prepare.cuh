@@ -82,12 +82,26 @@ MOE_DEVICE void prepare_counts(const LayerArgs& args, int first_pair, int* count
   }
 }
 
+// A token's row for one expert, its columns in the order of that expert's weights.
+template <class C>
+MOE_DEVICE void gather_row(const LayerArgs& args, const u8* token, int expert, int row) {
+  const u16* from = reinterpret_cast<const u16*>(token);
+  const uint4* order = reinterpret_cast<const uint4*>(args.x_order + static_cast<i64>(expert) * C::kHidden);
+  uint4* to = reinterpret_cast<uint4*>(args.x_rows + static_cast<i64>(row) * C::kHidden * 2);
+  for (int v = threadIdx.x; v < C::kHidden / 8; v += kPrepareThreads) {
+    const uint4 at = order[v];
+    auto two = [&](u32 places) { return from[places & 0xffffu] | static_cast<u32>(from[places >> 16]) << 16; };
+    to[v] = make_uint4(two(at.x), two(at.y), two(at.z), two(at.w));
+  }
+}
+
 template <class C>
 __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_constant__ LayerArgs args) {
   constexpr int kMaxPairs = 256;  // pairs of a chunk: chunk_tokens * top_k must fit
   constexpr int kVectors = ceil_div(C::kHidden, kPrepareThreads * 8);
   __shared__ int counts[C::kExperts], before[C::kExperts], first_row[C::kExperts + 1];
   __shared__ int chunk_expert[kMaxPairs], chunk_row[kMaxPairs], token_rows[kMaxPairs];
+  __shared__ int kept_expert[C::kOrdered ? kMaxPairs : 1];  // of each row in chunk_row
   __shared__ float warp_max[2][8];
   // A row goes to up to top_k places far apart: with many tokens it is made once in
   // shared memory and copied whole, since eight warps each storing its piece of every
@@ -156,8 +170,13 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
         const u32 mine = ((kLanes == 32 ? 0u : 1u << kLanes) - 1u) << (lane - slot);
         const u32 present = __ballot_sync(0xffffffffu, row >= 0) & mine;
         kept = __popc(present);
-        if (row >= 0) chunk_row[token * C::kTopK + __popc(present & ((1u << lane) - 1u))] = row;
+        if (row >= 0) {
+          const int to = token * C::kTopK + __popc(present & ((1u << lane) - 1u));
+          chunk_row[to] = row;
+          if (C::kOrdered) kept_expert[to] = chunk_expert[p];
+        }
       } else if (row >= 0) {
+        if (C::kOrdered) kept_expert[token * C::kTopK + kept] = chunk_expert[p];
         chunk_row[token * C::kTopK + kept++] = row;
       }
     }
@@ -216,10 +235,11 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
         }
       } else {
         if (k >= C::kHidden) continue;
-        if (stage_rows) *reinterpret_cast<uint4*>(stage + k * 2) = make_uint4(v[i].w[0], v[i].w[1], v[i].w[2], v[i].w[3]);
+        if (stage_rows || C::kOrdered)
+          *reinterpret_cast<uint4*>(stage + k * 2) = make_uint4(v[i].w[0], v[i].w[1], v[i].w[2], v[i].w[3]);
 #pragma unroll
         for (int t = 0; t < C::kTopK; ++t) {
-          if (stage_rows || t >= row_count) break;
+          if (stage_rows || C::kOrdered || t >= row_count) break;
           const int row = rows[t];
           *reinterpret_cast<uint4*>(args.x_rows + (static_cast<i64>(row) * C::kHidden + k) * 2) =
               make_uint4(v[i].w[0], v[i].w[1], v[i].w[2], v[i].w[3]);
@@ -231,7 +251,11 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
           *reinterpret_cast<uint4*>(args.y + static_cast<i64>(token) * C::kHidden + k) = make_uint4(0, 0, 0, 0);
       }
     }
-    if (stage_rows) {
+    if constexpr (C::kOrdered) {
+      __syncthreads();  // the token is whole
+      for (int t = 0; t < row_count; ++t)
+        gather_row<C>(args, stage, kept_expert[(token - first_token) * C::kTopK + t], rows[t]);
+    } else if (stage_rows) {
       proxy_fence();
       __syncthreads();
       if (warp == 0) {
@@ -241,7 +265,7 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
       }
     }
   }
-  if (stage_rows && warp == 0) bulk_wait_all();
+  if (stage_rows && !C::kOrdered && warp == 0) bulk_wait_all();
 }
 
 }  // namespace moe

@@ -15,7 +15,7 @@ struct Ring {
 
   MOE_DEVICE explicit Ring(u32 base_) : base(base_) {}
   MOE_DEVICE u32 weights(int box) const { return base + stage * C::kStageBytes + box * (128 * 128); }
-  MOE_DEVICE u32 tokens() const { return base + stage * C::kStageBytes + C::kWeightBytes; }
+  MOE_DEVICE u32 tokens() const { return base + stage * C::kStageBytes + C::kTokenOffset; }
   MOE_DEVICE u32 scales() const { return base + C::kScaleOffset + stage * C::kScaleBytes; }
   MOE_DEVICE u32 full() const { return base + C::kBarrierOffset + stage * 16; }
   MOE_DEVICE u32 empty() const { return full() + 8; }
@@ -105,11 +105,24 @@ MOE_DEVICE void weight_producer(const LayerArgs& args, u8* shared) {
   // keep memory busy until it is done.
   int early = args.early_stages;
   while (queue.take(s, false, 0)) {
+    const u64 policy = !C::kSplit && s.token_tiles > 1 ? again : once;
+    if constexpr (C::kIntBits != 0) {
+      const i64 tile = static_cast<i64>(s.expert) * (s.phase == 0 ? C::kWeightTiles1 : C::kWeightTiles2) + s.weight_tile;
+      const u8* chunk = (s.phase == 0 ? args.w13_chunks : args.w2_chunks) +
+                        (tile * (s.phase == 0 ? C::kSteps1 : C::kSteps2) + s.step) * C::kWeightBytes;
+      for (int step = s.step; step < s.last_step; ++step, chunk += C::kWeightBytes) {
+        if (early-- == 0) dependency_wait();
+        barrier_wait(ring.empty(), ring.parity ^ 1);
+        barrier_arrive_expect(ring.full(), C::kWeightBytes);
+        bulk_load(ring.weights(0), chunk, C::kWeightBytes, ring.full(), policy);
+        ring.advance();
+      }
+      continue;
+    }
     const TensorMap* map = s.phase == 0 ? &args.w13 : &args.w2;
     const int row0 = s.phase == 0 ? s.expert * 2 * C::kInter + s.weight_tile * 128
                                   : s.expert * C::kHidden + s.weight_tile * 256;
     const int row1 = row0 + (s.phase == 0 ? C::kInter : 128);
-    const u64 policy = !C::kSplit && s.token_tiles > 1 ? again : once;
     for (int step = s.step; step < s.last_step; ++step) {
       if (early-- == 0) dependency_wait();
       barrier_wait(ring.empty(), ring.parity ^ 1);
@@ -155,7 +168,10 @@ MOE_DEVICE void token_producer(const LayerArgs& args, u8* shared) {
       const bool one_box = C::kTokenRows && !C::kPairs && s.rows <= 64;
       barrier_arrive_expect(ring.full(), one_box ? C::kTokenBytes / 2 : C::kTokenBytes);
       if constexpr (!C::kTokenRows) {
-        tensor_load(ring.tokens(), map, ring.full(), step * C::kStep, s.row, policy);
+#pragma unroll
+        for (int box = 0; box < C::kTokenBoxes; ++box)
+          tensor_load(ring.tokens() + box * C::kTokenTile * 128, map, ring.full(), step * C::kStep + box * (128 / C::kElementBytes),
+                      s.row, policy);
       } else if (C::kPairs && !s.share_weights) {
         const u32 rank = cluster_rank();
         tensor_load_multicast(ring.tokens() + rank * 8192, map, ring.full(), step * C::kStep, s.row + rank * 64, 3, policy);

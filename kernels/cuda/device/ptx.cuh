@@ -110,6 +110,11 @@ MOE_DEVICE void bulk_load(u32 dst, const void* src, u32 bytes, u32 bar) {
                "r"(bytes), "r"(bar)
                : "memory");
 }
+MOE_DEVICE void bulk_load(u32 dst, const void* src, u32 bytes, u32 bar, u64 policy) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(dst),
+               "l"(src), "r"(bytes), "r"(bar), "l"(policy)
+               : "memory");
+}
 MOE_DEVICE void bulk_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 // All but the latest kPending groups of this thread have been read from shared memory.
 template <int kPending>

@@ -7,7 +7,9 @@
 // waits for nothing, waiting for rows cannot lock up.
 //  split (kSplit, few tokens): where tiles alone would leave multiprocessors idle, a
 //    tile's K steps are cut into parts, each a unit; the block that arrives last sums
-//    them. The number of parts is chosen on the device from the number of tiles.
+//    them. The number of parts is chosen on the device from the number of tiles. Integer
+//    weights: whole tiles while every block has one, and only the last, incomplete
+//    round is cut.
 //  pairs (kPairs): drawn by clusters of two blocks. An expert's token tiles are taken
 //    two at a time, the blocks sharing the weights; a token tile left over meets two
 //    weight tiles at a time, the blocks sharing the tokens.
@@ -22,6 +24,7 @@ struct Segment {
   int step, last_step;                         // K steps [step, last_step)
   int tile;                                    // within the phase
   int part, parts;                             // of the tile's K steps
+  int cut;                                     // which of the tiles in parts, in this phase
   int token_tiles;                             // of the expert: tiles that read the same weights
   int share_weights;                           // pairs: 1 weights, 0 tokens are read for both blocks
 };
@@ -33,7 +36,8 @@ struct Routing {
   const int* first_row;
   const int* first_tile;
   const int* first_odd;  // experts before with an odd number of token tiles
-  const int* parts;      // of a tile, in each phase
+  const int* whole;      // tiles that are not cut, in each phase
+  const int* parts;      // of a tile that is
 };
 
 // Parts that finish soonest: rounds of units times steps a unit, an exchange of
@@ -41,11 +45,12 @@ struct Routing {
 // all of the warp take part. Long tiles are cut to about 24 steps while units are few,
 // so that blocks finish together; from three rounds of tiles on they do so anyway, and
 // the exchanges only cost. `wide`: tiles with large partial sums are cut only
-// to give every block a unit.
-MOE_DEVICE int choose_parts(int tiles, int steps, int blocks, bool wide, int lane) {
-  const int p = lane % 8 + 1;
-  const bool possible = p == 1 || (tiles < 3 * blocks && steps >= 3 * p && tiles * p <= (wide ? blocks : kMaxSplitUnits));
-  int best = possible ? (ceil_div(tiles * p, blocks) * (ceil_div(steps, p) + (p > 1 ? 3 : 0)) * 8 + p - 1) : 0x7fffffff;
+// to give every block a unit. `last_round`: fewer tiles than blocks, after whole ones
+// that kept all blocks busy.
+MOE_DEVICE int choose_parts(int tiles, int steps, int blocks, bool wide, bool last_round, int lane) {
+  const int p = lane % 8 + 1, most = wide && !last_round ? blocks : kMaxSplitUnits, exchange = wide && last_round ? 6 : 3;
+  const bool possible = p == 1 || (tiles < 3 * blocks && steps >= 3 * p && tiles * p <= most);
+  int best = possible ? (ceil_div(tiles * p, blocks) * (ceil_div(steps, p) + (p > 1 ? exchange : 0)) * 8 + p - 1) : 0x7fffffff;
   for (int d = 4; d > 0; d /= 2) best = min(best, __shfl_xor_sync(0xffffffffu, best, d));
   const int even = wide ? 1 : min(min(steps / 24, kMaxSplitUnits / 2 / max(tiles, 1)), 8);
   return max(best % 8 + 1, even);
@@ -67,7 +72,8 @@ struct Schedule {
     const int odd = routing.first_odd[e];
     return (routing.first_tile[e] - odd) / 2 * weight_tiles(p) + odd * (weight_tiles(p) / 2);
   }
-  MOE_DEVICE int units(int p) const { return tiles_before(p, C::kExperts) * parts(p); }
+  MOE_DEVICE int whole(int p) const { return C::kSplit ? routing.whole[p] : 0; }
+  MOE_DEVICE int units(int p) const { return whole(p) + (tiles_before(p, C::kExperts) - whole(p)) * parts(p); }
 
   // Fills in unit u of the line; false past its end. Units must not go backwards.
   MOE_DEVICE bool locate(int u, Segment& s) {
@@ -77,9 +83,11 @@ struct Schedule {
     if (phase == 1) u -= units0;
     const int n = steps(phase), wide = weight_tiles(phase);
     s.phase = phase;
-    s.parts = parts(phase);
-    s.tile = u / s.parts;
-    s.part = u - s.tile * s.parts;
+    const int uncut = whole(phase);
+    s.parts = u < uncut ? 1 : parts(phase);
+    s.cut = (u - uncut) / s.parts;
+    s.part = u < uncut ? 0 : u - uncut - s.cut * s.parts;
+    s.tile = u < uncut ? u : uncut + s.cut;
     s.step = s.part * n / s.parts;
     s.last_step = (s.part + 1) * n / s.parts;
     int last = C::kExperts - 1;  // the first expert with tiles past s.tile is in [expert, last]

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
+#include "kernels/cuda/int_packing.h"
 #include "kernels/cuda/tile.h"
 #include "reference/layer.h"
 #include "reference/numerics.h"
@@ -29,6 +31,11 @@ struct CudaScheme {
   bool wide_activations;
   // By growing rows; the last serves every larger number. From docs/performance/cuda-h200.md.
   std::span<const DefaultTile> defaults;
+  // Integer weights: how they are packed when a layer is loaded. None: weights stay in canonical
+  // storage and reach the kernels through tensor maps.
+  std::optional<IntFormat> integers = {};
+  // A family of several formats: the one for these traits.
+  const CudaScheme* (*format)(const SchemeTraits& traits) = nullptr;
 };
 
 std::span<const CudaScheme* const> cuda_schemes();

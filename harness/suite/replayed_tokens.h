@@ -1,0 +1,13 @@
+// How many tokens a file of tensors holds.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+namespace moegauge {
+
+// Rows of x, topk_ids, topk_weights or router_logits, the first of them that is there. Throws
+// InputError where none is, or where it is no matrix.
+std::int64_t replayed_tokens(const std::filesystem::path& file);
+
+}  // namespace moegauge

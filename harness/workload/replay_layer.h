@@ -1,0 +1,21 @@
+// Which layer the tensors of a file belong to, and whether they fit it.
+#pragma once
+
+#include "harness/suite/suite.h"
+#include "harness/workload/replay_file.h"
+#include "kernels/backend.h"
+
+namespace moegauge {
+
+// What tensors and fields say of a layer, for the model "replay". Throws InputError where a size
+// follows from none of them, or they contradict each other.
+Model replayed_model(const ReplayFile& file, const std::string& fields, const Scheme& scheme);
+
+// Puts into the layer what only the file knows: the expert map, and that there are biases.
+void take_from_file(const ReplayFile& file, Layer& layer);
+
+// Throws InputError where a tensor does not fit the problem: names file, tensor, what it is and
+// what it should be. Looks at the values only of what indexes something.
+void check_tensors(const ReplayFile& file, const Problem& problem);
+
+}  // namespace moegauge

@@ -1,0 +1,21 @@
+// For w4a16.cc and w8a16.cc: what the schemes with integer weights and bf16 activations share. Each
+// combination of group, zero points and act_order is a CudaScheme of its own, since the kernels are
+// compiled for it.
+#pragma once
+
+#include <array>
+
+#include "kernels/cuda/schemes/cuda_scheme.h"
+
+namespace moegauge::cuda {
+
+// Group 32, 64, 128, and per channel as 128 with repeated scales; zero points; act_order.
+using IntegerSchemes = std::array<CudaScheme, 16>;
+
+IntegerSchemes make_integer_schemes(const char* enumerator, int bits,
+                                    std::span<const DefaultTile> defaults);
+bool serves_integers(const SchemeTraits& traits, Element element);
+// The one of `schemes` that serves `traits`; null where none does.
+const CudaScheme* find_integers(const IntegerSchemes& schemes, const SchemeTraits& traits);
+
+}  // namespace moegauge::cuda
