@@ -66,6 +66,15 @@ std::optional<Fault> write_everywhere() {
   return std::nullopt;
 }
 
+// Ends and leaves a process behind that is in no group of ours and holds the reply pipe.
+std::optional<Fault> leave_a_process_behind() {
+  if (::fork() != 0) std::_Exit(7);
+  ::setsid();
+  for (const int fd : {0, 1, 2}) ::close(fd);  // those of the test
+  ::sleep(30);
+  std::_Exit(0);
+}
+
 // Dies as an oracle would that crashes: with its phase on the page that the parent reads.
 std::optional<Fault> die_as_the_oracle() {
   std::ifstream maps("/proc/self/maps");
@@ -131,6 +140,7 @@ std::vector<Script> scripts() {
                std::fflush(stdout);
                return std::nullopt;
              }),
+      at_run("leaves_a_process", kFirstLaunch, leave_a_process_behind),
       at_run("scribbles", kFirstLaunch, write_everywhere),
       {.name = "wavers", .spoil = one_bit},
       {.name = "late_nan", .spoil = late_nan},

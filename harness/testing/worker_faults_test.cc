@@ -123,6 +123,15 @@ TEST_F(WorkerFaults, AHangIsStoppedAtTheTimeLimit) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
 }
 
+TEST_F(WorkerFaults, AProcessThatAKernelLeavesBehindDoesNotHideItsEnd) {
+  const auto start = std::chrono::steady_clock::now();
+  const Outcome outcome = run("leaves_a_process,honest");
+  EXPECT_EQ(outcome.reason("leaves_a_process"), "left with exit code 7 while checking");
+  EXPECT_EQ(outcome.of("honest").status(), Status::ok);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(25))
+      << "which that process does not outlive";
+}
+
 TEST_F(WorkerFaults, WhatAKernelPrintsHarmsNothing) {
   const Outcome outcome = run("prints");
   EXPECT_EQ(outcome.of("prints").status(), Status::ok);

@@ -51,6 +51,8 @@ class WorkerProcess {
   bool terminate(double grace_seconds);
   // Closes the request pipe, which ends an idle worker, and waits.
   void leave();
+  // True once it has ended, whoever may still hold its pipes; what is left of its group is killed.
+  bool gone() { return status_ || reaped_within(0); }
   // Waits for the end; call after its reply pipe closed or terminate().
   Ending ending();
 

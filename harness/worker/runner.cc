@@ -145,11 +145,16 @@ class Runner {
   void follow(const Group& group, const std::vector<std::size_t>& members) {
     std::string line;
     auto last_look = Clock::now();
+    // A process that a kernel started and left behind may hold the reply pipe open: the worker's
+    // own end counts, once nothing more was read after it.
+    bool gone = false;
     for (;;) {
       const auto event = worker_->read(line, kTick, &hooks_.wait_mask);
       const std::size_t current = in_flight_case(group, members);
       in_flight_seconds_[current] += seconds_since(std::exchange(last_look, Clock::now()));
-      if (event == LineReader::Event::closed) return worker_died(current);
+      const bool silent = event == LineReader::Event::waited;
+      if (event == LineReader::Event::closed || (gone && silent)) return worker_died(current);
+      gone = silent && worker_->gone();
       if (hooks_.interrupted()) return end_worker();
       if (event == LineReader::Event::line && take_reply(group, line, current)) return;
       if (in_flight_seconds_[current] > settings_.timeout_seconds) return timed_out(current);
