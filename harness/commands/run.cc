@@ -83,8 +83,10 @@ void declare_options(CLI::App& app, RunOptions& o) {
   app.add_option("--retries", o.retries,
                  "Repeats of a case that failed before its first launch [0]")
       ->check(CLI::Range(0, 100));
-  app.add_option("--budget", o.budget,
-                 "Start nothing more after this time, e.g. 20m; in the suite's order");
+  app.add_option(
+      "--budget", o.budget,
+      "Start nothing more after this time, e.g. 20m: of each layer and scheme first one batch\n"
+      "size, then two more, and so on, in the suite's order");
   app.add_option("--timeout", o.timeout, "Time limit of one case [300s]");
   app.add_option("--seed", o.seed, "Seed of all weights and inputs [0]")
       ->check(CLI::Validator(&wrong_seed, "DIGITS"));
@@ -190,7 +192,6 @@ Journaled open_journal(const fs::path& out, const std::string& header, bool resu
     // A case that was measured twice (again with its rivals) stands twice: the last one counts.
     if (known != at.end()) journaled.records[known->second] = std::move(record);
   }
-  forget_incomplete_points(cases, journaled.records);
   return journaled;
 }
 
@@ -290,12 +291,11 @@ int run(const RunOptions& o, const Environment& environment) {
   const ProgressStyle style = o.quiet                        ? ProgressStyle::quiet
                               : ::isatty(STDERR_FILENO) != 0 ? ProgressStyle::bar
                                                              : ProgressStyle::lines;
-  const auto already = std::ranges::count_if(journaled.records,
-                                             [](const auto& record) { return record.has_value(); });
+  const std::size_t already = cases.size() - cases_to_measure(cases, journaled.records);
   if (already > 0 && !o.quiet) {
     environment.err << "resuming: " << already << " of " << cases.size() << " cases are done\n";
   }
-  Progress progress(environment.err, style, cases.size(), static_cast<std::size_t>(already));
+  Progress progress(environment.err, style, cases.size(), already);
 
   int interrupted_by = 0;
   {
