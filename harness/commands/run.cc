@@ -282,7 +282,9 @@ int run(const RunOptions& o, const Environment& environment) {
   const fs::path out = !o.out.empty() ? fs::path(o.out)
                        : iterating    ? fs::path()
                                       : "results/latest.json";
-  const std::vector<NamedFile> read = files_read(cases, suite_file, environment.backends, root);
+  // Of the whole suite: another selection of its cases goes on with the same journal.
+  const std::vector<NamedFile> read =
+      files_read(suite.cases, suite_file, environment.backends, root);
   require_writable_place(out, read);
   make_dump_folder(o.dump, o.resume, cases);
   const std::string header =
@@ -315,7 +317,10 @@ int run(const RunOptions& o, const Environment& environment) {
   progress.clear();
 
   const Result result = assemble(suite, suite_file, o, std::move(journaled.records));
-  for (const std::string& warning : table_warnings(result, root)) {
+  std::vector<std::string> warnings = table_warnings(result, root);
+  if (const std::string warm = warm_weights_warning(result); !warm.empty())
+    warnings.push_back(warm);
+  for (const std::string& warning : warnings) {
     environment.err << "moegauge: warning: " << warning << '\n';
   }
   const fs::path place = out.empty() ? out : place_of(out, result, interrupted_by != 0);
@@ -325,7 +330,7 @@ int run(const RunOptions& o, const Environment& environment) {
     environment.err << "moegauge: warning: "
                     << (interrupted_by != 0 ? "interrupted" : "no case is ok")
                     << ", so the result is in " << place.string() << " and " << out.string()
-                    << " is as it was\n";
+                    << (fs::exists(out) ? " is as it was\n" : " was not written\n");
   } else if (!place.empty() && !o.quiet) {
     environment.err << "wrote " << place.string() << '\n';
   }
