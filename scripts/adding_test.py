@@ -61,10 +61,13 @@ class Adding(unittest.TestCase):
             self.assertEqual([p for p in places(self.files, pattern, own) if p not in TRANSLATES_NAMES], [],
                              f"{family} is known outside its own file")
 
-    def test_a_scheme_in_the_cpu_backend_is_one_file_and_one_line(self):
-        for scheme in cmake_list("kernels/cpu/CMakeLists.txt", "schemes"):
-            self.assertTrue((ROOT / f"kernels/cpu/schemes/{scheme}.cc").is_file(), scheme)
-            self.assertEqual(places(self.files, rf"\b{scheme}_scheme\b", rf"/schemes/{scheme}\.cc$"), [])
+    def test_a_scheme_in_a_backend_is_one_file_and_one_line(self):
+        backends = [b for b in cmake_list("kernels/CMakeLists.txt", "backends") if (ROOT / f"kernels/{b}/schemes").is_dir()]
+        self.assertIn("cpu", backends)
+        for backend in backends:
+            for scheme in cmake_list(f"kernels/{backend}/CMakeLists.txt", "schemes"):
+                self.assertTrue((ROOT / f"kernels/{backend}/schemes/{scheme}.cc").is_file(), scheme)
+                self.assertEqual(places(self.files, rf"\b{scheme}_scheme\b", rf"/schemes/{scheme}\.cc$"), [])
 
     def test_an_op_is_one_file_and_one_line_here_and_in_each_backend(self):
         ops = cmake_list("reference/ops/CMakeLists.txt", "ops")

@@ -83,8 +83,10 @@ void declare_options(CLI::App& app, RunOptions& o) {
   app.add_option("--retries", o.retries,
                  "Repeats of a case that failed before its first launch [0]")
       ->check(CLI::Range(0, 100));
-  app.add_option("--budget", o.budget,
-                 "Start nothing more after this time, e.g. 20m; in the suite's order");
+  app.add_option(
+      "--budget", o.budget,
+      "Start nothing more after this time, e.g. 20m: of each layer and scheme first one batch\n"
+      "size, then two more, and so on, in the suite's order");
   app.add_option("--timeout", o.timeout, "Time limit of one case [300s]");
   app.add_option("--seed", o.seed, "Seed of all weights and inputs [0]")
       ->check(CLI::Validator(&wrong_seed, "DIGITS"));
@@ -190,7 +192,6 @@ Journaled open_journal(const fs::path& out, const std::string& header, bool resu
     // A case that was measured twice (again with its rivals) stands twice: the last one counts.
     if (known != at.end()) journaled.records[known->second] = std::move(record);
   }
-  forget_incomplete_points(cases, journaled.records);
   return journaled;
 }
 
@@ -281,7 +282,9 @@ int run(const RunOptions& o, const Environment& environment) {
   const fs::path out = !o.out.empty() ? fs::path(o.out)
                        : iterating    ? fs::path()
                                       : "results/latest.json";
-  const std::vector<NamedFile> read = files_read(cases, suite_file, environment.backends, root);
+  // Of the whole suite: another selection of its cases goes on with the same journal.
+  const std::vector<NamedFile> read =
+      files_read(suite.cases, suite_file, environment.backends, root);
   require_writable_place(out, read);
   make_dump_folder(o.dump, o.resume, cases);
   const std::string header =
@@ -290,12 +293,11 @@ int run(const RunOptions& o, const Environment& environment) {
   const ProgressStyle style = o.quiet                        ? ProgressStyle::quiet
                               : ::isatty(STDERR_FILENO) != 0 ? ProgressStyle::bar
                                                              : ProgressStyle::lines;
-  const auto already = std::ranges::count_if(journaled.records,
-                                             [](const auto& record) { return record.has_value(); });
+  const std::size_t already = cases.size() - cases_to_measure(cases, journaled.records);
   if (already > 0 && !o.quiet) {
     environment.err << "resuming: " << already << " of " << cases.size() << " cases are done\n";
   }
-  Progress progress(environment.err, style, cases.size(), static_cast<std::size_t>(already));
+  Progress progress(environment.err, style, cases.size(), already);
 
   int interrupted_by = 0;
   {
@@ -315,7 +317,10 @@ int run(const RunOptions& o, const Environment& environment) {
   progress.clear();
 
   const Result result = assemble(suite, suite_file, o, std::move(journaled.records));
-  for (const std::string& warning : table_warnings(result, root)) {
+  std::vector<std::string> warnings = table_warnings(result, root);
+  if (const std::string warm = warm_weights_warning(result); !warm.empty())
+    warnings.push_back(warm);
+  for (const std::string& warning : warnings) {
     environment.err << "moegauge: warning: " << warning << '\n';
   }
   const fs::path place = out.empty() ? out : place_of(out, result, interrupted_by != 0);
@@ -325,7 +330,7 @@ int run(const RunOptions& o, const Environment& environment) {
     environment.err << "moegauge: warning: "
                     << (interrupted_by != 0 ? "interrupted" : "no case is ok")
                     << ", so the result is in " << place.string() << " and " << out.string()
-                    << " is as it was\n";
+                    << (fs::exists(out) ? " is as it was\n" : " was not written\n");
   } else if (!place.empty() && !o.quiet) {
     environment.err << "wrote " << place.string() << '\n';
   }

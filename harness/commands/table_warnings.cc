@@ -1,5 +1,8 @@
 #include "harness/commands/table_warnings.h"
 
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "harness/config_table.h"
@@ -40,6 +43,26 @@ std::vector<std::string> table_warnings(const Result& result, const fs::path& ro
     for (const std::string& warning : warnings_of(file, root)) add(file, warning);
   }
   return warnings;
+}
+
+std::string warm_weights_warning(const Result& result) {
+  std::size_t cases = 0;
+  std::string example;
+  for (const CaseRecord& record : result.cases) {
+    if (record.measured() == nullptr || record.coordinates.cache == "hot") continue;
+    const auto& telemetry = record.measured()->telemetry;
+    if (!telemetry.is_object()) continue;
+    const std::int64_t sets = telemetry.value("weight_sets", std::int64_t{0});
+    const std::int64_t wanted = telemetry.value("weight_sets_for_cold", std::int64_t{0});
+    if (sets >= wanted) continue;
+    if (cases++ == 0) {
+      example = std::to_string(sets) + " sets of weights took turns and cold ones need " +
+                std::to_string(wanted) + " in " + record.id();
+    }
+  }
+  if (cases == 0) return "";
+  return example + (cases > 1 ? " and " + std::to_string(cases - 1) + " more" : "") +
+         ": read from the cache in part, it may be faster than in a whole run";
 }
 
 }  // namespace moegauge

@@ -1,6 +1,8 @@
 #include "harness/judge/counterpart.h"
 
 #include <cmath>
+#include <cstdint>
+#include <nlohmann/json.hpp>
 
 #include "harness/judge/numbers.h"
 #include "reference/random/portable_math.h"
@@ -24,6 +26,17 @@ std::optional<Mismatch> mismatch(const CaseRecord& now, const CaseRecord& then) 
   return std::nullopt;
 }
 
+namespace {
+
+// 0 where the record does not say.
+std::int64_t weight_sets(const CaseRecord& record) {
+  const auto& telemetry = record.measured()->telemetry;
+  const auto sets = telemetry.find("weight_sets");
+  return sets != telemetry.end() && sets->is_number_integer() ? sets->get<std::int64_t>() : 0;
+}
+
+}  // namespace
+
 std::vector<std::string> changes(const CaseRecord& now, const CaseRecord& then) {
   const CheckResult& check = now.measured()->check;
   const CheckResult& was_check = then.measured()->check;
@@ -34,6 +47,11 @@ std::vector<std::string> changes(const CaseRecord& now, const CaseRecord& then) 
   if (now.config.values != then.config.values) list.push_back("other config values");
   if (now.config.hash != then.config.hash) {
     list.push_back("other compiled code: " + now.config.hash + ", was " + then.config.hash);
+  }
+  if (const auto sets = weight_sets(now), were = weight_sets(then);
+      sets > 0 && were > 0 && sets != were) {
+    list.push_back("timed over " + std::to_string(sets) + " sets of weights in turn, was " +
+                   std::to_string(were) + ": caches were not equally cold");
   }
   const double error = was_check.error.implementation.relative_l2;
   if (error > 0 && check.error.implementation.relative_l2 == 0) {

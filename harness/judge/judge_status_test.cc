@@ -135,12 +135,26 @@ TEST(Gate, ReportsWhatElseChangedAndStillJudges) {
     m.check.error.implementation.relative_l2 = 0;
   });
   EXPECT_EQ(verdict.verdict, Verdict::pass);
-  EXPECT_THAT(verdict.changes,
-              ElementsAre("the kernel declares other numerics (rounding points or accumulation)",
-                          "other config values",
-                          "other compiled code: feedfeedfeedfeed, was 0123456789abcdef",
-                          "the kernel became exact: its error was 0.001"));
+  EXPECT_THAT(
+      verdict.changes,
+      ElementsAre("the kernel declares other numerics (rounding points or accumulation)",
+                  "other config values",
+                  "other compiled code: feedfeedfeedfeed, was 0123456789abcdef",
+                  "the kernel became exact: its error was 0.001"));
   EXPECT_THAT(after([](CaseRecord&) {}).changes, IsEmpty());
+}
+
+TEST(Gate, SaysWhereCachesWereNotEquallyCold) {
+  const auto with_sets = [](int sets) {
+    Result result = fake_result();
+    std::get<Measured>(result.cases[0].outcome).telemetry["weight_sets"] = sets;
+    return result;
+  };
+  EXPECT_THAT(judged(with_sets(8), with_sets(22)).cases[0].changes,
+              ElementsAre("timed over 8 sets of weights in turn, was 22: caches were not equally "
+                          "cold"));
+  EXPECT_THAT(judged(with_sets(8), with_sets(8)).cases[0].changes, IsEmpty());
+  EXPECT_THAT(judged(with_sets(8), fake_result()).cases[0].changes, IsEmpty()) << "nobody knows";
 }
 
 TEST(Gate, FailsWhereACaseIsNoLongerOk) {

@@ -88,6 +88,19 @@ TEST(Gate, EqualMediansOfNoisySamplesAreInconclusive) {
   EXPECT_EQ(verdict.verdict, Verdict::inconclusive);
 }
 
+// There is one draw of the noise, not two: nothing can differ, however much the samples spread.
+TEST(Gate, OfNoisySamplesAgainstThemselvesPasses) {
+  Result noisy = fake_result();
+  auto& latency = std::get<Measured>(noisy.cases[0].outcome).latency;
+  latency.samples.clear();
+  for (const double us : {50, 60, 70, 80, 100, 120, 140, 160, 200}) {
+    latency.samples.insert(latency.samples.end(), 2, us);
+  }
+  const CaseVerdict verdict = judged(noisy, noisy).cases[0];
+  EXPECT_EQ(verdict.verdict, Verdict::pass);
+  EXPECT_THAT(verdict.sentence(), HasSubstr("the baseline's own measurement"));
+}
+
 // Ten samples are five rounds of two.
 TEST(Gate, SaysWhenFiveRoundsCannotTell) {
   const CaseVerdict verdict = after_measured([](Measured& m) { m.latency.samples.resize(10); });

@@ -50,6 +50,12 @@ Finding finding_from(const LatencyJudgement& j, double floor_us) {
   return {Verdict::pass, "latency", numbers + ": nothing to do"};
 }
 
+// A result is gated against itself: its samples are the baseline's own, and there is no second draw
+// of any noise. Where raw samples were not kept nobody can tell.
+bool same_measurement(const LatencySummary& a, const LatencySummary& b) {
+  return !a.samples.empty() && a.samples == b.samples;
+}
+
 }  // namespace
 
 LatencyVerdict judge_latency(const Measured& result, const Measured& baseline,
@@ -71,6 +77,12 @@ LatencyVerdict judge_latency(const Measured& result, const Measured& baseline,
                         std::string("the ") + (side == &result ? "result" : "baseline") +
                             "'s latency is suspect (" + side->suspect_reason +
                             "): find out why, then measure it again"},
+            .numbers = numbers};
+  }
+  if (same_measurement(result.latency, baseline.latency)) {
+    return {.finding = {Verdict::pass, "latency",
+                        format_us(numbers.result_us) +
+                            " is the baseline's own measurement, sample by sample: nothing to do"},
             .numbers = numbers};
   }
   return {.finding = finding_from(numbers, rule.floor_us), .numbers = numbers};

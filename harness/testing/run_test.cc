@@ -204,6 +204,16 @@ TEST_F(Run, AJournalOfOtherFilesIsNotResumedAndNamesTheOneThatChanged) {
   EXPECT_EQ(resume().code, 0) << "as it was";
 }
 
+TEST_F(Run, AnotherSelectionGoesOnWithTheSameJournal) {
+  folder_.write("table.json", R"({"1": {"BLOCK_SIZE_M": 16}})");
+  const std::string fields =
+      R"("backend": "honest", "tokens": [1, 2], "config": ["default", "file:table.json"])";
+  ASSERT_EQ(run_suite(fields, {"--filter", "*/default/*"}).code, 0);
+  const Finished finished = run_suite(fields, {"--resume"});
+  EXPECT_EQ(finished.code, 0) << finished.err;
+  EXPECT_EQ(load_result(out()).result.cases.size(), 4u);
+}
+
 // Rivals are compared on rounds that they shared: where one of two is missing from the journal, the
 // other is measured again with it.
 TEST_F(Run, ResumingMeasuresAPointThatIsIncompleteAsAWhole) {

@@ -215,6 +215,41 @@ TEST_F(WorkerFaults, TheBudgetSkipsTheRestInTheSuitesOrder) {
   EXPECT_EQ(std::get<Unmeasured>(result.cases.back().outcome).reason, "budget");
 }
 
+TEST_F(WorkerFaults, UnderABudgetEverySchemeHasItsFirstPointBeforeAnyHasAll) {
+  const auto suite = folder_.write("two.json", R"({"schema": "moegauge.suite/1", "name": "two",
+    "cases": [{"model": "config.json", "scheme": ["bf16", "fp16"],
+               "tokens": [1, 2, 4, 8, 16, 32, 64]}]})");
+  run_command(MOEGAUGE_WITH_FAULTS,
+              {"run", suite, "--out", out(), "--backend", "slow", "--budget", "3s"},
+              folder_.path());
+  const Result result = load_result(out()).result;
+  const auto first_of = [&](const std::string& scheme) -> const CaseRecord& {
+    return *std::ranges::find(result.cases, scheme,
+                              [](const CaseRecord& c) { return c.coordinates.scheme; });
+  };
+  EXPECT_EQ(first_of("bf16").status(), Status::ok);
+  EXPECT_EQ(first_of("fp16").status(), Status::ok);
+  EXPECT_EQ(result.cases.back().status(), Status::skipped);
+}
+
+// Ctrl-Z and fg, a frozen container, a machine that slept: no time of a case passes meanwhile.
+TEST_F(WorkerFaults, AParentThatWasStoppedForLongerThanTheLimitLosesNothing) {
+  const auto suite = folder_.suite(R"("tokens": [1, 2, 4])");
+  Running running(MOEGAUGE_WITH_FAULTS,
+                  {"run", suite, "--out", out(), "--backend", "slow", "--timeout", "4s"},
+                  folder_.path());
+  while (running.err().find("[1/3]") == std::string::npos) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  running.signal(SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::seconds(6));
+  running.signal(SIGCONT);
+  EXPECT_EQ(running.wait().code, 0);
+  for (const CaseRecord& record : load_result(out()).result.cases) {
+    EXPECT_EQ(record.status(), Status::ok);
+  }
+}
+
 // kill -9 of the parent: its worker goes with it, and a resumed run repeats nothing that was
 // finished.
 TEST_F(WorkerFaults, AKilledParentLosesAtMostTheCaseInFlight) {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <system_error>
@@ -20,7 +22,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kTick = 0.1;  // seconds between looks at the case in flight
-constexpr double kGrace = 2;   // seconds between SIGTERM and SIGKILL
+// What one look can add to a case's time: while this process is stopped (Ctrl-Z, a frozen
+// container, a sleeping machine) no time of the case passes.
+constexpr double kMostPerLook = 1;
+constexpr double kGrace = 2;  // seconds between SIGTERM and SIGKILL
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -39,20 +44,21 @@ bool is_fault(Status status) {
          status == Status::error;
 }
 
-// The members of a point that have no record. Where there are any, ok rivals are among them: they
-// lose theirs, since rivals are compared on rounds that they shared.
+// Rivals are compared on rounds that they shared: where a member of a point has no record, its ok
+// rivals are measured once more with it. They keep the records that they have until then.
 std::vector<std::size_t> members_to_measure(const Group& group,
                                             const std::vector<std::size_t>& point,
-                                            std::vector<std::optional<CaseRecord>>& records) {
-  const auto missing = [&](std::size_t member) { return !records[group.cases[member]]; };
-  if (std::ranges::none_of(point, missing)) return {};
-  std::vector<std::size_t> members;
-  for (const std::size_t member : point) {
-    auto& record = records[group.cases[member]];
-    if (record && !record->measured()) continue;
-    record.reset();
-    members.push_back(member);
+                                            const std::vector<std::optional<CaseRecord>>& records) {
+  const auto record = [&](std::size_t member) -> const auto& {
+    return records[group.cases[member]];
+  };
+  if (std::ranges::all_of(point, [&](std::size_t member) { return record(member).has_value(); })) {
+    return {};
   }
+  std::vector<std::size_t> members;
+  std::ranges::copy_if(point, std::back_inserter(members), [&](std::size_t member) {
+    return !record(member) || record(member)->measured();
+  });
   return members;
 }
 
@@ -68,7 +74,8 @@ class Runner {
         in_flight_seconds_(cases.size(), 0) {}
 
   void run() {
-    for (const Group& group : schedule(cases_)) {
+    const std::vector<Group> whole = schedule(cases_);
+    for (const Group& group : std::isinf(settings_.budget_seconds) ? whole : in_slices(whole)) {
       load_deaths_.clear();
       for (const auto& point : group.points) run_point(group, point);
       retire_worker();
@@ -85,40 +92,41 @@ class Runner {
 
   void run_point(const Group& group, const std::vector<std::size_t>& point) {
     for (;;) {
-      std::vector<std::size_t> pending = members_to_measure(group, point, records_);
-      give_up_on_deadly_loads(group, pending);
+      if (const auto reason = stop_reason()) return skip_missing(group, point, *reason);
+      const std::vector<std::size_t> pending = members_to_measure(group, point, records_);
       if (pending.empty()) return;
-      if (const auto reason = stop_reason()) {
-        for (const std::size_t member : pending) skip(group.cases[member], *reason);
-        return;
-      }
+      if (give_up_on_deadly_loads(group, pending)) continue;
       hooks_.started(cases_[group.cases[pending.front()]]);
       progressed_ = false;
       measure(group, pending);
       if (!progressed_ && !hooks_.interrupted()) {
         end_worker();
-        fail(group.cases[pending.front()], Status::error, "the worker gave no record",
-             Phase::check);
+        const std::size_t missing = group.cases[*std::ranges::find_if(
+            pending, [&](std::size_t member) { return !records_[group.cases[member]]; })];
+        fail(missing, Status::error, "the worker gave no record", Phase::check);
       }
     }
   }
 
   // Cases of one backend share the loading of weights: where that has taken two processes down, it
-  // would take down one per case, each after its whole time limit.
-  void give_up_on_deadly_loads(const Group& group, std::vector<std::size_t>& pending) {
-    std::erase_if(pending, [&](std::size_t member) {
+  // would take down one per case, each after its whole time limit. True where any was given up.
+  bool give_up_on_deadly_loads(const Group& group, const std::vector<std::size_t>& pending) {
+    bool any = false;
+    for (const std::size_t member : pending) {
       const std::size_t index = group.cases[member];
       const auto deaths = load_deaths_.find(cases_[index].backend);
-      if (deaths == load_deaths_.end() || deaths->second.count < 2) return false;
+      if (records_[index] || deaths == load_deaths_.end() || deaths->second.count < 2) continue;
       fail(index, deaths->second.status,
            deaths->second.reason + ", as twice before; not tried again", Phase::check);
-      return true;
-    });
+      any = true;
+    }
+    return any;
   }
 
   void measure(const Group& group, const std::vector<std::size_t>& members) {
     if (std::exchange(fresh_worker_wanted_, false)) retire_worker();
     for (const std::size_t member : members) in_flight_seconds_[group.cases[member]] = 0;
+    finished_.clear();
     try {
       if (!worker_) start_worker(group);
       worker_->send(to_line(Request{members}));  // a worker that is gone shows when it is read from
@@ -151,12 +159,16 @@ class Runner {
     for (;;) {
       const auto event = worker_->read(line, kTick, &hooks_.wait_mask);
       const std::size_t current = in_flight_case(group, members);
-      in_flight_seconds_[current] += seconds_since(std::exchange(last_look, Clock::now()));
+      in_flight_seconds_[current] +=
+          std::min(kMostPerLook, seconds_since(std::exchange(last_look, Clock::now())));
       const bool silent = event == LineReader::Event::waited;
       if (event == LineReader::Event::closed || (gone && silent)) return worker_died(current);
       gone = silent && worker_->gone();
       if (hooks_.interrupted()) return end_worker();
-      if (event == LineReader::Event::line && take_reply(group, line, current)) return;
+      if (event == LineReader::Event::line) {
+        if (take_reply(group, line, current)) return;
+        continue;  // the case in flight may be another one now
+      }
       if (in_flight_seconds_[current] > settings_.timeout_seconds) return timed_out(current);
     }
   }
@@ -203,6 +215,8 @@ class Runner {
   }
 
   void timed_out(std::size_t current) {
+    if (std::ranges::count(finished_, current) > 0)
+      return end_worker();  // what came after it hangs
     const Phase phase = worker_->in_flight().phase;
     const bool terminated = worker_->terminate(kGrace);
     worker_.reset();
@@ -263,11 +277,18 @@ class Runner {
       return;
     }
     records_[index] = completed(index, std::move(record));
+    finished_.push_back(index);
     hooks_.finished(*records_[index]);
   }
 
-  void skip(std::size_t index, const std::string& reason) {
-    records_[index] = completed(index, unmeasured_record(index, Status::skipped, reason));
+  // Of a point that lost a member only that one is missing; its rivals keep what they have.
+  void skip_missing(const Group& group, const std::vector<std::size_t>& point,
+                    const std::string& reason) {
+    for (const std::size_t member : point) {
+      const std::size_t index = group.cases[member];
+      if (records_[index]) continue;
+      records_[index] = completed(index, unmeasured_record(index, Status::skipped, reason));
+    }
   }
 
   CaseRecord completed(std::size_t index, CaseRecord record) const {
@@ -290,17 +311,21 @@ class Runner {
   std::map<std::string, LoadDeath> load_deaths_;  // of the present group, by backend
   std::unique_ptr<WorkerProcess> worker_;
   bool fresh_worker_wanted_ = false;
-  bool progressed_ = false;  // a record or an attempt came of the last measure()
+  std::vector<std::size_t> finished_;  // in the last measure()
+  bool progressed_ = false;            // a record or an attempt came of the last measure()
   const Clock::time_point start_ = Clock::now();
 };
 
 }  // namespace
 
-void forget_incomplete_points(const std::vector<CaseCoordinates>& cases,
-                              std::vector<std::optional<CaseRecord>>& records) {
+std::size_t cases_to_measure(const std::vector<CaseCoordinates>& cases,
+                             const std::vector<std::optional<CaseRecord>>& records) {
+  std::size_t count = 0;
   for (const Group& group : schedule(cases)) {
-    for (const auto& point : group.points) members_to_measure(group, point, records);
+    for (const auto& point : group.points)
+      count += members_to_measure(group, point, records).size();
   }
+  return count;
 }
 
 std::filesystem::path dump_file(const std::filesystem::path& dump, std::size_t index) {

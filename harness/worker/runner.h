@@ -34,10 +34,10 @@ struct RunnerHooks {
   sigset_t wait_mask;
 };
 
-// Rivals of one point are measured together: where the record of one is missing, this takes those
-// of its ok rivals away too. `records` is parallel to `cases`.
-void forget_incomplete_points(const std::vector<CaseCoordinates>& cases,
-                              std::vector<std::optional<CaseRecord>>& records);
+// How many cases run_cases would measure: those without a record and, since rivals are measured
+// together, the ok ones of the same points. `records` is parallel to `cases`.
+std::size_t cases_to_measure(const std::vector<CaseCoordinates>& cases,
+                             const std::vector<std::optional<CaseRecord>>& records);
 
 // The file in the folder `dump` of the case at `index`.
 std::filesystem::path dump_file(const std::filesystem::path& dump, std::size_t index);

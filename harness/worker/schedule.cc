@@ -1,5 +1,7 @@
 #include "harness/worker/schedule.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <map>
 #include <string>
 #include <tuple>
@@ -28,6 +30,23 @@ std::vector<Group> schedule(std::span<const CaseCoordinates> cases) {
     group.cases.push_back(i);
   }
   return groups;
+}
+
+std::vector<Group> in_slices(const std::vector<Group>& groups) {
+  std::vector<Group> slices;
+  bool more = true;
+  for (std::size_t begin = 0, length = 1; more; begin += length, length *= 2) {
+    more = false;
+    for (const Group& group : groups) {
+      if (begin >= group.points.size()) continue;
+      const std::size_t end = std::min(group.points.size(), begin + length);
+      slices.push_back({group.cases,
+                        {group.points.begin() + static_cast<std::ptrdiff_t>(begin),
+                         group.points.begin() + static_cast<std::ptrdiff_t>(end)}});
+      more = true;
+    }
+  }
+  return slices;
 }
 
 std::vector<std::size_t> shard(std::span<const CaseCoordinates> cases, std::size_t index,

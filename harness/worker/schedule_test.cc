@@ -40,6 +40,21 @@ TEST(Schedule, HotCasesKeepTheirOwnWeights) {
   EXPECT_THAT(groups[1].cases, ElementsAre(1));
 }
 
+// Two groups of five and of one point: 1, then 2, then the last 2 of the first.
+TEST(InSlices, EveryGroupHasItsFirstPointBeforeAnyHasItsSecond) {
+  std::vector<CaseCoordinates> cases;
+  for (const std::int64_t tokens : {1, 2, 4, 8, 16}) cases.push_back(at("bf16", tokens, "default"));
+  cases.push_back(at("fp8_block", 1, "default"));
+  const auto slices = in_slices(schedule(cases));
+  ASSERT_EQ(slices.size(), 4u);
+  EXPECT_THAT(slices[0].points, ElementsAre(ElementsAre(0)));
+  EXPECT_THAT(slices[1].cases, ElementsAre(5));
+  EXPECT_THAT(slices[1].points, ElementsAre(ElementsAre(0)));
+  EXPECT_THAT(slices[2].points, ElementsAre(ElementsAre(1), ElementsAre(2)));
+  EXPECT_THAT(slices[3].cases, ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_THAT(slices[3].points, ElementsAre(ElementsAre(3), ElementsAre(4)));
+}
+
 TEST(Shard, DealsWholePoints) {
   const std::vector<CaseCoordinates> cases = {at("bf16", 1, "default"), at("bf16", 1, "tuned"),
                                               at("bf16", 2, "default"), at("bf16", 2, "tuned"),

@@ -3,6 +3,7 @@
 //
 //   error_seeds [BACKEND [SEEDS]]     cpu, 20
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
@@ -23,11 +24,15 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Two GEMMs of some depth, ragged against blocks of 128 in N, and enough tokens for every expert.
+// Enough tokens for every expert.
 constexpr std::int64_t kTokens = 64;
 
-Layer layer_for(const Scheme& scheme) {
-  Layer layer = {.experts = 8, .top_k = 2, .hidden_size = 1024, .intermediate_size = 448};
+// Both ragged against blocks of 128 in N; the second sums as deep as the deepest of suites/models.
+constexpr std::array kLayers = {
+    Layer{.experts = 8, .top_k = 2, .hidden_size = 1024, .intermediate_size = 448},
+    Layer{.experts = 2, .top_k = 1, .hidden_size = 7168, .intermediate_size = 320}};
+
+Layer layer_for(Layer layer, const Scheme& scheme) {
   layer.dtype = scheme.traits().only.value_or(layer.dtype);
   return layer;
 }
@@ -101,6 +106,22 @@ Json worst_errors(const Backend& backend, const Problem& problem, std::uint64_t 
   return result;
 }
 
+Json layer_json(const Backend& backend, const Layer& layer, std::uint64_t seeds) {
+  Json schemes;
+  for (const std::string_view name : scheme_names()) {
+    const std::shared_ptr<const Scheme> scheme = make_scheme(name);
+    const Problem problem{layer_for(layer, *scheme), scheme, kTokens};
+    if (backend.refuses(problem)) continue;
+    schemes[std::string(name)] = worst_errors(backend, problem, seeds);
+    std::cerr << name << '\n';
+  }
+  return {{"experts", layer.experts},
+          {"top_k", layer.top_k},
+          {"hidden_size", layer.hidden_size},
+          {"intermediate_size", layer.intermediate_size},
+          {"worst_of_implementation_error", schemes}};
+}
+
 int measure(const std::string& backend_name, std::uint64_t seeds) {
   const auto backends = all_backends();
   const auto backend = std::ranges::find(backends, backend_name, &Backend::name);
@@ -108,24 +129,13 @@ int measure(const std::string& backend_name, std::uint64_t seeds) {
     std::cerr << "error_seeds: no backend " << backend_name << " here\n";
     return 1;
   }
-  Json schemes;
-  for (const std::string_view name : scheme_names()) {
-    const std::shared_ptr<const Scheme> scheme = make_scheme(name);
-    const Problem problem{layer_for(*scheme), scheme, kTokens};
-    if ((*backend)->refuses(problem)) continue;
-    schemes[std::string(name)] = worst_errors(**backend, problem, seeds);
-    std::cerr << name << '\n';
-  }
-  const Layer layer = layer_for(*make_scheme(scheme_names().front()));
+  Json layers;
+  for (const Layer& layer : kLayers) layers.push_back(layer_json(**backend, layer, seeds));
   std::cout << Json{{"backend", backend_name},
                     {"device", device_key((*backend)->device())},
                     {"seeds", seeds},
                     {"tokens", kTokens},
-                    {"experts", layer.experts},
-                    {"top_k", layer.top_k},
-                    {"hidden_size", layer.hidden_size},
-                    {"intermediate_size", layer.intermediate_size},
-                    {"worst_of_implementation_error", schemes}}
+                    {"layers", layers}}
                    .dump(1)
             << '\n';
   return 0;
