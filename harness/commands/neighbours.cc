@@ -31,10 +31,10 @@ double own_seconds() {
 
 std::optional<double> busy_seconds(const std::filesystem::path& root) {
   std::ifstream stream(root / "proc/stat");
-  std::string name;
+  std::string all_processors;  // the first line is their sum
   // user nice system idle iowait irq softirq steal
   std::array<double, 8> ticks{};
-  if (!(stream >> name) || name != "cpu") return std::nullopt;
+  stream >> all_processors;
   for (double& tick : ticks) {
     if (!(stream >> tick)) return std::nullopt;
   }
