@@ -5,20 +5,18 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <span>
 #include <string>
-#include <tuple>
 
 #include "harness/commands/options.h"
 #include "harness/commands/output_place.h"
 #include "harness/commands/results.h"
+#include "harness/commands/shipped_limits.h"
 #include "harness/judge/judge.h"
 #include "harness/judge/report.h"
-#include "harness/measure/prepare.h"
 #include "harness/result/safe_file.h"
 #include "harness/root.h"
 #include "harness/suite/select.h"
@@ -63,22 +61,6 @@ void declare_options(CLI::App& app, GateOptions& o) {
       "  (change a kernel, build)\n"
       "  moegauge run suites/quick.json --out now.json\n"
       "  moegauge gate now.json --baseline base.json --markdown gate.md");
-}
-
-// A layer's limits depend on its activation dtype, which the model file knows.
-ShippedLimits shipped_limits(fs::path root) {
-  using Key = std::tuple<std::string, std::string, bool>;
-  auto known = std::make_shared<std::map<Key, ErrorLimits>>();
-  return [root = std::move(root), known](const CaseRecord& record, const CheckResult& check) {
-    const bool reduced = check.numerics.accumulate == Accumulate::reduced;
-    const CaseCoordinates& c = record.coordinates;
-    // Of a replayed layer its file knows the dtype.
-    const Key key{c.model + (replayed_file(c) ? c.inputs : ""), c.scheme, reduced};
-    if (const auto found = known->find(key); found != known->end()) return found->second;
-    const Problem problem = problem_of(c, root);
-    return known->emplace(key, problem.scheme->error_limits(problem.layer.dtype, reduced))
-        .first->second;
-  };
 }
 
 void print_github(const Judgement& judgement, const ReportTitle& title,

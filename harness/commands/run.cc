@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -20,6 +21,7 @@
 #include "harness/commands/duration.h"
 #include "harness/commands/interrupt.h"
 #include "harness/commands/journal_identity.h"
+#include "harness/commands/neighbours.h"
 #include "harness/commands/options.h"
 #include "harness/commands/output_place.h"
 #include "harness/commands/preflight.h"
@@ -299,6 +301,7 @@ int run(const RunOptions& o, const Environment& environment) {
   }
   Progress progress(environment.err, style, cases.size(), already);
 
+  const Neighbours neighbours;
   int interrupted_by = 0;
   {
     const InterruptGuard guard;
@@ -318,8 +321,10 @@ int run(const RunOptions& o, const Environment& environment) {
 
   const Result result = assemble(suite, suite_file, o, std::move(journaled.records));
   std::vector<std::string> warnings = table_warnings(result, root);
-  if (const std::string warm = warm_weights_warning(result); !warm.empty())
-    warnings.push_back(warm);
+  for (const std::string& warning :
+       std::array{warm_weights_warning(result), neighbours.warning()}) {
+    if (!warning.empty()) warnings.push_back(warning);
+  }
   for (const std::string& warning : warnings) {
     environment.err << "moegauge: warning: " << warning << '\n';
   }

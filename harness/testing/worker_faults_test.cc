@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -270,6 +271,35 @@ TEST_F(WorkerFaults, AKilledParentLosesAtMostTheCaseInFlight) {
   EXPECT_EQ(finished.code, 0) << finished.err;
   EXPECT_THAT(read_file(out() + ".journal"), ::testing::StartsWith(journal))
       << "what was finished stands as it stood";
+  const Result result = load_result(out()).result;
+  ASSERT_EQ(result.cases.size(), 6u);
+  for (const CaseRecord& record : result.cases) EXPECT_EQ(record.status(), Status::ok);
+}
+
+// At whatever moment: each attempt is killed a little later than the one before, also while it
+// loads, checks, times, and writes its journal, until one gets through.
+TEST_F(WorkerFaults, ARunThatIsKilledAgainAndAgainKeepsWhatItFinished) {
+  const auto suite = folder_.suite(R"("tokens": [1, 2, 4, 8, 16, 32])");
+  const std::vector<std::string> arguments = {"run",       suite,  "--out",   out(),
+                                              "--backend", "slow", "--resume"};
+  std::string journal;
+  int kills = 0;
+  for (;; ++kills) {
+    ASSERT_LT(kills, 100) << "no attempt gets through";
+    Running running(MOEGAUGE_WITH_FAULTS, arguments, folder_.path());
+    std::this_thread::sleep_for(std::chrono::milliseconds(20 + 97 * kills));
+    running.signal(SIGKILL);
+    const Finished finished = running.wait();
+    if (finished.code == 0) break;
+    ASSERT_EQ(finished.code, 128 + SIGKILL) << finished.err;
+    EXPECT_FALSE(std::filesystem::exists(out()));
+    const std::string now =
+        std::filesystem::exists(out() + ".journal") ? read_file(out() + ".journal") : "";
+    const std::size_t whole = journal.rfind('\n') + 1;  // a line cut short is written anew
+    EXPECT_EQ(now.substr(0, whole), journal.substr(0, whole));
+    journal = now;
+  }
+  EXPECT_GT(kills, 3);
   const Result result = load_result(out()).result;
   ASSERT_EQ(result.cases.size(), 6u);
   for (const CaseRecord& record : result.cases) EXPECT_EQ(record.status(), Status::ok);

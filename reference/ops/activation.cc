@@ -6,6 +6,7 @@
 //   the model's. M counts rows: a layer of M' tokens has M' * top_k of them.
 #include "reference/activation.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "reference/base/thread_pool.h"

@@ -4,6 +4,7 @@
 //   read where the router weight was applied to the input
 //
 //   output [M, K] = sum over t of topk_weights[m, t] * pairs[m, t], rounded once
+#include <algorithm>
 #include <cmath>
 
 #include "reference/base/thread_pool.h"

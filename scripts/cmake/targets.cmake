@@ -93,3 +93,20 @@ function(moegauge_fuzzer name)
   target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
   target_link_libraries(${name} PRIVATE moegauge_options ${arg_LINK} -fsanitize=fuzzer)
 endfunction()
+
+# moegauge_embed(VARIABLE HEADER file NAMESPACE name FILES ...): text files, relative to the root, as
+# string literals. HEADER declares in NAMESPACE `struct EmbeddedFile {const char *name, *text;}` and
+# `std::span<const EmbeddedFile> embedded_files()`; VARIABLE becomes the source file that defines it.
+function(moegauge_embed variable)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "HEADER;NAMESPACE" "FILES")
+  set(out ${CMAKE_CURRENT_BINARY_DIR}/embedded.cc)
+  set(script ${PROJECT_SOURCE_DIR}/scripts/cmake/embed.cmake)
+  list(JOIN arg_FILES "," names)
+  list(TRANSFORM arg_FILES PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE files)
+  add_custom_command(OUTPUT ${out}
+    COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -DFILES=${names} -DHEADER=${arg_HEADER}
+            -DNAMESPACE=${arg_NAMESPACE} -DOUT=${out} -P ${script}
+    DEPENDS ${files} ${script}
+    COMMENT "Embedding text for ${arg_HEADER}" VERBATIM)
+  set(${variable} ${out} PARENT_SCOPE)
+endfunction()

@@ -1,7 +1,12 @@
 // How long the oracle takes for a pool of 256 tokens of a real layer, and the error metrics for
-// 8192 rows of outputs. Generating the weights, twice, and quantising them is part of it.
+// 8192 rows of outputs. Generating the weights, twice, and quantising them is part of it, and with
+// few tokens per expert most of it: oracle_gemm_bench has the rate of the products alone. Counters:
+// FLOPS, of the products of both results, emulated and unquantised; peak_bytes, of this process so
+// far, so of one case where --benchmark_filter picks one.
 #include <benchmark/benchmark.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -40,6 +45,16 @@ void oracle(benchmark::State& state, const Case& c) {
         compute_truth(layer, *scheme, {}, *experts, inputs.view(), ThreadPool::usable_processors());
     benchmark::DoNotOptimize(truth.emulated.data());
   }
+  const auto pairs = std::ranges::count_if(
+      inputs.topk_ids, [&](std::int32_t id) { return id >= 0 && layer.local_id(id) >= 0; });
+  const double products = 3 * static_cast<double>(pairs * c.hidden * c.intermediate);
+  state.counters["FLOPS"] = benchmark::Counter(
+      2 * 2 * products, benchmark::Counter::kIsIterationInvariantRate, benchmark::Counter::kIs1000);
+  rusage usage = {};
+  ::getrusage(RUSAGE_SELF, &usage);
+  state.counters["peak_bytes"] =
+      benchmark::Counter(static_cast<double>(usage.ru_maxrss) * 1024, benchmark::Counter::kDefaults,
+                         benchmark::Counter::kIs1024);
 }
 
 void errors_of_8192_rows(benchmark::State& state) {

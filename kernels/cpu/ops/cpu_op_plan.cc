@@ -1,4 +1,5 @@
 // Slots, clocks and poison of single ops; what is computed is each op's own (cpu_op.h).
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <new>

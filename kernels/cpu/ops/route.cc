@@ -1,4 +1,5 @@
 // route: one token at a time in vectors, tokens over the threads.
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/cpu/buffer.h"

@@ -1,7 +1,7 @@
-# Writes a C++ file that holds device sources as string literals.
-# cmake -DROOT=<source root> -DFILES=<a,b,...> -DOUT=<file> -P embed.cmake
+# Writes a C++ file that holds text files as string literals, as HEADER declares them in NAMESPACE.
+# cmake -DROOT=<source root> -DFILES=<a,b,...> -DHEADER=<path> -DNAMESPACE=<name> -DOUT=<file> -P embed.cmake
 string(REPLACE "," ";" FILES "${FILES}")
-set(body "#include \"kernels/cuda/runtime/embedded.h\"\n\n#include <array>\n\nnamespace moegauge::cuda {\n\n")
+set(body "#include \"${HEADER}\"\n\n#include <array>\n\nnamespace ${NAMESPACE} {\n\n")
 string(APPEND body "std::span<const EmbeddedFile> embedded_files() {\n  static constexpr std::array files = {\n")
 foreach(file IN LISTS FILES)
   file(READ "${ROOT}/${file}" text)
@@ -11,10 +11,10 @@ foreach(file IN LISTS FILES)
   set(at 0)
   while(at LESS length)
     string(SUBSTRING "${text}" ${at} 8000 part)
-    string(APPEND body "R\"__device(${part})__device\"\n")
+    string(APPEND body "R\"__embedded(${part})__embedded\"\n")
     math(EXPR at "${at} + 8000")
   endwhile()
   string(APPEND body "      },\n")
 endforeach()
-string(APPEND body "  };\n  return files;\n}\n\n}  // namespace moegauge::cuda\n")
+string(APPEND body "  };\n  return files;\n}\n\n}  // namespace ${NAMESPACE}\n")
 file(WRITE "${OUT}" "${body}")

@@ -1,0 +1,51 @@
+#include "harness/commands/shipped_limits.h"
+
+#include <map>
+#include <memory>
+#include <tuple>
+#include <utility>
+
+#include "harness/workload/problem.h"
+#include "reference/base/input_error.h"
+
+namespace moegauge {
+
+namespace fs = std::filesystem;
+
+ShippedLimits shipped_limits(fs::path root) {
+  using Key = std::tuple<std::string, std::string, bool>;
+  auto known = std::make_shared<std::map<Key, ErrorLimits>>();
+  return [root = std::move(root), known](const CaseRecord& record, const CheckResult& check) {
+    const bool reduced = check.numerics.accumulate == Accumulate::reduced;
+    const CaseCoordinates& c = record.coordinates;
+    // Of a replayed layer its file knows the dtype.
+    const Key key{c.model + (replayed_file(c) ? c.inputs : ""), c.scheme, reduced};
+    if (const auto found = known->find(key); found != known->end()) return found->second;
+    const Problem problem = problem_of(c, root);
+    return known->emplace(key, problem.scheme->error_limits(problem.layer.dtype, reduced))
+        .first->second;
+  };
+}
+
+LayerFactsOf layer_facts(fs::path root) {
+  using Key = std::tuple<std::string, std::int64_t, std::int64_t>;
+  auto known = std::make_shared<std::map<Key, std::optional<LayerFacts>>>();
+  return [root = std::move(root), known](const CaseCoordinates& c) -> std::optional<LayerFacts> {
+    if (replayed_file(c)) return std::nullopt;
+    const Key key{c.model, c.tp, c.ep};
+    if (const auto found = known->find(key); found != known->end()) return found->second;
+    std::optional<LayerFacts> facts;
+    try {
+      const Layer layer = rank_layer(load_model(c.model, root), c.tp, c.ep);
+      facts = LayerFacts{.experts = layer.local_experts(),
+                         .top_k = layer.top_k,
+                         .hidden = layer.hidden_size,
+                         .intermediate = layer.intermediate_size};
+    } catch (const InputError&) {
+      // A result may come from a machine with other models; its layer is then not described.
+    }
+    return known->emplace(key, facts).first->second;
+  };
+}
+
+}  // namespace moegauge

@@ -1,0 +1,208 @@
+"use strict";
+// Draws the Vega-Lite files under charts/. What a chart is lies in its file; here are only the theme,
+// the width, which rows it gets, and when it is drawn: not before it comes near the screen.
+
+const most_panels = 12;
+
+// Okabe and Ito, ordered so that neighbours differ in lightness too; lighter ones on a dark ground.
+const palettes = {
+  light: ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#a67c00", "#56b4e9", "#444444", "#7b4ea3"],
+  dark: ["#56b4e9", "#ff8c42", "#2fc795", "#e59ac4", "#f0e442", "#7f9cff", "#d0d0d0", "#b78ae0"],
+};
+const shapes = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left"];
+// From losing to winning.
+const ranges = {
+  light: ["#f08a4b", "#f6b587", "#fbdcc4", "#f1f2f4", "#d3e6f5", "#9dcbee", "#5ba8e0"],
+  dark: ["#b3470f", "#7d3a1a", "#55301f", "#2a3038", "#1f4059", "#205d88", "#1f7ab8"],
+};
+
+const dark = () => document.documentElement.dataset.theme === "dark";
+const style_value = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+function theme_config() {
+  const [ink, faint, line] = ["--ink", "--faint", "--line"].map(style_value);
+  const font = getComputedStyle(document.body).fontFamily;
+  return {
+    background: null, font, padding: 4,
+    view: { stroke: line, cornerRadius: 3 },
+    axis: { labelColor: faint, titleColor: faint, gridColor: line, gridOpacity: 0.7, domainColor: line, tickColor: line, labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal", labelOverlap: "greedy" },
+    header: { labelColor: ink, labelFontSize: 13, labelFontWeight: 600, labelPadding: 6, labelAnchor: "start" },
+    legend: { labelColor: ink, titleColor: faint, orient: "bottom", direction: "horizontal", labelLimit: 360, labelFontSize: 12, symbolLimit: 60, symbolSize: 80, columns: 3 },
+    text: { color: ink }, range: { category: palettes[dark() ? "dark" : "light"], diverging: ranges[dark() ? "dark" : "light"] },
+    style: { limit: { color: faint }, band: { color: faint } },
+  };
+}
+
+// Every encoding of a specification, whatever it is nested in.
+function* encodings(spec) {
+  if (spec.encoding) yield spec.encoding;
+  for (const inner of [...(spec.layer ?? []), ...(spec.spec ? [spec.spec] : [])]) yield* encodings(inner);
+}
+
+// A layer named if_FIELD is of rows that have the field; without any it has no place in a scale.
+function drop_empty_layers(spec, rows) {
+  const has = (layer) => !layer.name?.startsWith("if_") || rows.some((row) => row[layer.name.slice(3)] !== undefined);
+  if (spec.layer) spec.layer = spec.layer.filter(has);
+}
+
+// A value keeps its colour and shape when others are filtered away.
+function fix_scales(spec, all, rows) {
+  const palette = palettes[dark() ? "dark" : "light"];
+  for (const encoding of encodings(spec)) {
+    for (const [channel, range] of [["color", palette], ["shape", shapes]]) {
+      const what = encoding[channel];
+      if (!what || !what.field || what.type !== "nominal" || what.scale) continue;
+      const known = distinct(all, what.field);
+      const domain = known.filter((value) => rows.some((row) => row[what.field] === value));
+      if (domain.length > 0) what.scale = { domain, range: domain.map((value) => range[known.indexOf(value) % range.length]) };
+    }
+  }
+}
+
+// Batch sizes that were measured, instead of round numbers between them.
+function tick_at_tokens(spec, rows) {
+  const values = distinct(rows, "tokens").sort((a, b) => a - b);
+  for (const encoding of encodings(spec)) {
+    if (encoding.x?.field === "tokens" && encoding.x.type === "quantitative") encoding.x.axis.values = values;
+  }
+}
+
+// Series of different devices, caches or clocks in one panel.
+function mixtures(rows, facet) {
+  const panels = new Map();
+  for (const row of rows) {
+    const panel = panels.get(row[facet]) ?? { device: new Set(), cache: new Set(), clock: [] };
+    if (row.device) panel.device.add(row.device);
+    if (row.cache) panel.cache.add(row.cache);
+    if (row.clock) panel.clock.push(row.clock);
+    panels.set(row[facet], panel);
+  }
+  const found = { devices: new Set(), "cache modes": new Set(), clocks: new Set() };
+  for (const panel of panels.values()) {
+    if (panel.device.size > 1) panel.device.forEach((value) => found.devices.add(value));
+    if (panel.cache.size > 1) panel.cache.forEach((value) => found["cache modes"].add(value));
+    const least = Math.min(...panel.clock), most = Math.max(...panel.clock);
+    if (most > 1.02 * least) [least, most].forEach((value) => found.clocks.add(value + " MHz"));
+  }
+  return Object.entries(found).filter(([, values]) => values.size > 0)
+    .map(([what, values]) => `Different ${what} stand in one chart (${[...values].join(", ")}): that is not a before/after comparison.`);
+}
+
+// What a chart is made from, after filters and its own choice.
+function chart_rows(chart) {
+  const about = chart.spec.usermeta;
+  const all = tables[chart.spec.data.name];
+  let rows = filtered(all).filter((row) => row[about.needs] !== undefined);
+  let choices = [], chosen;
+  if (about.several) rows = with_several(rows, about.facet, about.several);
+  if (about.choose) {
+    choices = distinct(rows, about.choose).filter((value) => value !== 0).sort((a, b) => a - b);
+    const asked = Number(view.get(chart.name + "." + about.choose));
+    chosen = choices.includes(asked) ? asked : choices[Math.floor((choices.length - 1) / 2)];
+    rows = rows.filter((row) => row[about.choose] === chosen);
+  }
+  const panels = distinct(rows, about.facet);
+  const shown = view.getAll("all").includes(chart.name) ? panels : panels.slice(0, most_panels);
+  const kept = new Set(shown);
+  return { all, rows: rows.filter((row) => kept.has(row[about.facet])), panels, shown, choices, chosen };
+}
+
+// Only panels in which `field` takes more than one value: a comparison needs two.
+function with_several(rows, facet, field) {
+  const values = new Map();
+  for (const row of rows) values.set(row[facet], (values.get(row[facet]) ?? new Set()).add(row[field]));
+  return rows.filter((row) => values.get(row[facet]).size > 1);
+}
+
+function sized_spec(chart, made, width) {
+  const spec = structuredClone(chart.spec);
+  const about = spec.usermeta;
+  const inner = spec.spec;
+  const labels = about.wide ? Math.min(300, width * 0.4) : 75;
+  const columns = about.wide ? 1 : Math.max(1, Math.min(made.shown.length, Math.floor((width + 20) / 440)));
+  spec.columns = columns;
+  inner.width = Math.max(180, Math.floor((width - 12) / columns - labels));
+  if (about.wide) {
+    const ticks = distinct(made.rows, "tokens").length;
+    inner.width = Math.max(Math.min(inner.width, 64 * ticks), 44 * ticks);
+    inner.encoding.y.axis.labelLimit = Math.max(labels, width - inner.width - 30);
+  }
+  spec.facet.header = { labelLimit: inner.width + 60 };
+  spec.datasets = { [spec.data.name]: made.rows };
+  drop_empty_layers(inner, made.rows);
+  fix_scales(spec, made.all, made.rows);
+  tick_at_tokens(spec, made.rows);
+  const config = theme_config();
+  config.legend.columns = width < 600 ? 1 : 3;
+  spec.config = config;
+  return spec;
+}
+
+async function draw_chart(chart) {
+  chart.stale = false;
+  const made = chart_rows(chart);
+  const box = chart.section;
+  const drawing = box.querySelector(".drawing");
+  chart.view?.finalize();
+  chart.view = null;
+  drawing.replaceChildren();
+  const width = drawing.clientWidth || 320;
+  chart.drawn_at = width;
+  try {
+    const result = await vegaEmbed(drawing.appendChild(element("div")), sized_spec(chart, made, width), {
+      renderer: "svg", actions: { export: true, source: false, compiled: false, editor: false },
+      logLevel: 1, downloadFileName: "moegauge-" + chart.name, tooltip: { theme: dark() ? "dark" : "light" },
+    });
+    if (chart.stale) result.finalize(); else chart.view = result;
+    const svg = drawing.querySelector("svg");
+    if (svg) svg.setAttribute("aria-label", chart.spec.usermeta.title + "; the same numbers stand in the table below");
+  } catch (error) {
+    drawing.replaceChildren(element("p", { class: "warning" }, "This chart could not be drawn: " + error.message));
+    throw error;
+  }
+}
+
+const near = "IntersectionObserver" in window && new IntersectionObserver((entries) => {
+  for (const entry of entries) {
+    const chart = chart_list.find((one) => one.section === entry.target);
+    chart.visible = entry.isIntersecting;
+    if (chart.visible && chart.stale) draw_chart(chart);
+  }
+}, { rootMargin: "600px" });
+
+function build_chart(chart) {
+  const about = chart.spec.usermeta;
+  chart.section = element("section", { class: "chart", id: "chart-" + chart.name },
+    element("h2", {}, about.title), element("p", { class: "help" }, about.help), element("div", { class: "notes" }),
+    element("div", { class: "controls" }), element("div", { class: "drawing", tabindex: "0", role: "group", "aria-label": about.title }),
+    element("details", { class: "points", ontoggle: () => show_points(chart) }, element("summary", {}, "The same numbers as a table"), element("div")));
+  if (near) near.observe(chart.section);
+  return chart.section;
+}
+
+// After a change of filters, theme or width. Returns whether the chart has anything to show.
+function update_chart(chart) {
+  const about = chart.spec.usermeta;
+  const made = chart_rows(chart);
+  chart.section.hidden = made.rows.length === 0;
+  if (chart.section.hidden) return false;
+  chart.section.querySelector(".notes").replaceChildren(
+    ...mixtures(made.rows, about.facet).map((text) => element("p", { class: "warning" }, text)));
+  const controls = [];
+  if (made.choices.length > 1) {
+    controls.push(element("label", {}, about.choose + " ", element("select", {
+      onchange: (event) => set_view(chart.name + "." + about.choose, [event.target.value]),
+    }, ...made.choices.map((value) => element("option", { value, selected: value === made.chosen }, String(value))))));
+  } else if (made.choices.length === 1) controls.push(element("span", {}, `${about.choose} ${made.chosen}`));
+  if (made.panels.length > made.shown.length) {
+    controls.push(element("span", {}, `${made.shown.length} of ${made.panels.length} panels; filter, or`), element("button", {
+      type: "button", onclick: () => set_view("all", [...view.getAll("all"), chart.name]),
+    }, "show all"));
+  }
+  chart.section.querySelector(".controls").replaceChildren(...controls);
+  show_points(chart);
+  chart.stale = true;
+  if (window.vegaEmbed && (chart.visible || !near)) draw_chart(chart);
+  if (!window.vegaEmbed) chart.section.querySelector(".drawing").hidden = true;
+  return true;
+}

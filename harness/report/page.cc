@@ -1,0 +1,126 @@
+#include "harness/report/page.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "harness/judge/escape.h"
+#include "harness/report/embedded.h"
+#include "harness/report/summary.h"
+
+namespace moegauge {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view folder = "harness/report/";
+constexpr std::string_view bundle_name = "vega-bundle.js";
+
+// What a page is made of, besides its charts; scripts in the order in which they run.
+constexpr std::array scripts = {"data.js", "filters.js", "charts.js", "tables.js", "page.js"};
+// A new chart is a file under charts/ and a word here.
+constexpr std::array chart_order = {"latency", "speedup", "errors",  "fraction",
+                                    "stages",  "pareto",  "experts", "trend"};
+
+std::string_view part(const std::string& name) {
+  for (const report::EmbeddedFile& file : report::embedded_files()) {
+    if (file.name == std::string(folder) + name) return file.text;
+  }
+  throw std::out_of_range("no part " + name + " of the report's page was embedded");
+}
+
+// Within a script element only "<" can end it.
+std::string script_json(const Json& json) {
+  std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace), safe;
+  for (const char c : text) c == '<' ? safe += "\\u003c" : safe += c;
+  return safe;
+}
+
+Json summary_json(const ReportSummary& summary, const ReportInput& input) {
+  Json json = {{"level", summary.level},      {"sentence", summary.sentence},
+               {"changes", summary.changes},  {"warnings", summary.warnings},
+               {"machines", Json::array()},   {"worst", Json::array()},
+               {"policy", input.policy.name}, {"baseline", input.baseline.has_value()}};
+  for (const MachineLine& line : summary.machines) {
+    json["machines"].push_back({{"file", line.file},
+                                {"devices", line.devices},
+                                {"date", line.date},
+                                {"host", line.host},
+                                {"suite", line.suite},
+                                {"version", line.version},
+                                {"cases", line.cases},
+                                {"ok", line.ok}});
+  }
+  for (const WorstCase& worst : summary.worst)
+    json["worst"].push_back({{"id", worst.id}, {"why", worst.why}, {"repro", worst.repro}});
+  return json;
+}
+
+std::string title_of(const ReportInput& input) {
+  std::string title = "moegauge";
+  for (const ReportFile& file : input.files) title += " · " + file.name;
+  return title;
+}
+
+void put(std::string& page, std::string_view mark, const std::string& text) {
+  const std::string comment = "<!--" + std::string(mark) + "-->";
+  const std::size_t at = page.find(comment);
+  if (at == std::string::npos) throw std::out_of_range("page.html has no " + comment);
+  page.replace(at, comment.size(), text);
+}
+
+std::string script(const std::string& text) { return "<script>\n" + text + "\n</script>"; }
+
+std::string data_script(const char* id, const Json& json) {
+  return "<script type=\"application/json\" id=\"" + std::string(id) + "\">" + script_json(json) +
+         "</script>";
+}
+
+}  // namespace
+
+std::vector<Chart> all_charts() {
+  std::vector<Chart> charts;
+  for (const char* name : chart_order)
+    charts.push_back({name, std::string(part("charts/" + std::string(name) + ".json"))});
+  return charts;
+}
+
+std::string_view vega_bundle() {
+  for (const report::EmbeddedFile& file : report::embedded_files()) {
+    if (std::string_view(file.name).ends_with(bundle_name)) return file.text;
+  }
+  return {};
+}
+
+std::string report_page(const ReportInput& input, const std::vector<Judgement>& judgements,
+                        std::string_view bundle) {
+  const ReportRows rows = rows_of(input, judgements);
+  Json data = {{"summary", summary_json(summary_of(input, judgements), input)}};
+  for (const char* table : table_names) data[table] = columns_of(rows.table(table));
+  Json charts = Json::array();
+  for (const Chart& chart : all_charts())
+    charts.push_back({{"name", chart.name}, {"spec", Json::parse(chart.spec)}});
+
+  std::string code;
+  for (const char* name : scripts) code += std::string(part(name)) + "\n";
+  std::string page(part("page.html"));
+  put(page, "title", escape_xml(title_of(input)));
+  put(page, "style", "<style>\n" + std::string(part("page.css")) + "</style>");
+  put(page, "data", data_script("page-data", data) + "\n" + data_script("chart-specs", charts));
+  put(page, "bundle", bundle.empty() ? "" : script(std::string(bundle)));
+  put(page, "code", script(code));
+  return page;
+}
+
+nlohmann::ordered_json chart_with_data(const std::string& chart, const ReportRows& rows) {
+  const std::vector<Chart> charts = all_charts();
+  const auto found = std::ranges::find(charts, chart, &Chart::name);
+  if (found == charts.end()) throw std::out_of_range("no chart " + chart);
+  Json spec = Json::parse(found->spec);
+  const std::string table = spec.at("data").at("name");
+  spec["datasets"] = {{table, rows.table(table)}};
+  return spec;
+}
+
+}  // namespace moegauge

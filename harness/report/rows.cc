@@ -1,0 +1,25 @@
+#include "harness/report/rows.h"
+
+#include <stdexcept>
+
+#include "harness/report/row_parts.h"
+
+namespace moegauge {
+
+const std::vector<Row>& ReportRows::table(const std::string& name) const {
+  if (name == "cases") return cases;
+  if (name == "pairs") return pairs;
+  if (name == "stages") return stages;
+  if (name == "trend") return trend;
+  throw std::out_of_range("no table " + name);
+}
+
+ReportRows rows_of(const ReportInput& input, const std::vector<Judgement>& judgements) {
+  const Varying varying = varying_of(input);
+  return {.cases = case_rows(input, judgements, varying),
+          .pairs = pair_rows(input, judgements, varying),
+          .stages = stage_rows(input, varying),
+          .trend = trend_rows(input, varying)};
+}
+
+}  // namespace moegauge
