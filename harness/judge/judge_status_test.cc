@@ -135,12 +135,11 @@ TEST(Gate, ReportsWhatElseChangedAndStillJudges) {
     m.check.error.implementation.relative_l2 = 0;
   });
   EXPECT_EQ(verdict.verdict, Verdict::pass);
-  EXPECT_THAT(
-      verdict.changes,
-      ElementsAre("the kernel declares other numerics (rounding points or accumulation)",
-                  "other config values",
-                  "other compiled code: feedfeedfeedfeed, was 0123456789abcdef",
-                  "the kernel became exact: its error was 0.001"));
+  EXPECT_THAT(verdict.changes,
+              ElementsAre("the kernel declares other numerics (rounding points or accumulation)",
+                          "other config values",
+                          "other compiled code: feedfeedfeedfeed, was 0123456789abcdef",
+                          "the kernel became exact: its error was 0.001"));
   EXPECT_THAT(after([](CaseRecord&) {}).changes, IsEmpty());
 }
 

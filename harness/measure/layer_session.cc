@@ -13,9 +13,9 @@ namespace moegauge {
 LayerSession::LayerSession(Setup setup)
     : Session(std::move(setup)),
       problem_(problem_of(at(0), setup_.root)),
-      workload_(make_workload(at(0), problem_, setup_.root,
-                              {.seed = setup_.settings.seed,
-                               .unit_spread = setup_.settings.unit_spread})),
+      workload_(make_workload(
+          at(0), problem_, setup_.root,
+          {.seed = setup_.settings.seed, .unit_spread = setup_.settings.unit_spread})),
       truths_(problem_, workload_->experts()) {}
 
 void LayerSession::measure_into(PointResult& result, std::span<const std::size_t> members) {

@@ -17,8 +17,7 @@ ordered_json to_json(const CaseCoordinates& c) {
           {"tp", c.tp},         {"ep", c.ep},           {"backend", c.backend},
           {"config", c.config}, {"routing", c.routing}, {"inputs", c.inputs},
           {"cache", c.cache},   {"launch", c.launch},   {"tokens", c.tokens},
-          {"fields", c.fields}, {"layer", c.layer},
-          {"op_fields", c.op_fields}};
+          {"fields", c.fields}, {"layer", c.layer},     {"op_fields", c.op_fields}};
 }
 
 CaseCoordinates coordinates_from(const ordered_json& json) {
