@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+
 #include "harness/judge/fake_result.h"
 #include "harness/report/summary.h"
 
