@@ -5,7 +5,6 @@
 
 #include <cmath>
 
-
 #include "harness/judge/fake_result.h"
 #include "harness/report/summary.h"
 
