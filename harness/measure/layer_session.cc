@@ -109,10 +109,11 @@ std::variant<Rival, LayerSession::Finished> LayerSession::admit(std::size_t inde
   return rival;
 }
 
-void LayerSession::dump(Rival& rival, const Point& point, const Truth& truth) const {
+void LayerSession::dump(Rival& rival, const Point& point, const Truth& truth) {
   const std::vector<std::uint16_t> output = rival.take_output();
   const auto& dumps = setup_.settings.dumps;
   if (dumps.empty() || output.empty()) return;
+  enter(rival.index(), Phase::dump);
   write_dump(dumps[rival.index()], {.coordinates = at(rival.index()),
                                     .problem = problem_,
                                     .workload = *workload_,

@@ -25,7 +25,7 @@ class LayerSession final : public Session {
   Point draw_point(const CaseCoordinates& c, bool graphs) const;
   // A member that got as far as the timing, or its record.
   std::variant<Rival, Finished> admit(std::size_t index, const Point& point, bool& tainted);
-  void dump(Rival& rival, const Point& point, const Truth& truth) const;
+  void dump(Rival& rival, const Point& point, const Truth& truth);
   Residence& reside(const PreparedCase& prepared);
   std::int64_t weight_sets_wanted(const PreparedCase& prepared) const;
   const Truth& truth_for(const Rival& rival, const Point& point);

@@ -22,6 +22,8 @@ std::string_view to_string(Phase phase) {
       return "computing the truth";
     case Phase::check:
       return "checking";
+    case Phase::dump:
+      return "writing the dump";
     case Phase::time:
       return "timing";
   }
@@ -50,7 +52,7 @@ bool taints(const Unmeasured& outcome) { return outcome.status != Status::inaccu
 Session::PointResult Session::measure(std::span<const std::size_t> members) {
   PointResult result;
   const auto fail = [&](Status status, std::string reason) {
-    if (phase_ == Phase::truth) {
+    if (is_ours(phase_)) {
       status = Status::infrastructure;
       reason = "the harness's own fault while " + std::string(to_string(phase_)) + ": " + reason;
     }

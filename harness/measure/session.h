@@ -34,7 +34,9 @@ struct MeasureSettings {
 // What a case is doing, so that a fault that takes the process down can be named. `check` holds the
 // first launch: a fault before it is one of set-up. `truth` draws inputs and runs the oracle: no
 // kernel is at work, so that a fault there is the harness's own.
-enum class Phase : std::uint8_t { prepare, load, plan, truth, check, time };
+enum class Phase : std::uint8_t { prepare, load, plan, truth, check, dump, time };
+// No kernel is at work: what goes wrong then is the harness's or the machine's fault.
+constexpr bool is_ours(Phase phase) { return phase == Phase::truth || phase == Phase::dump; }
 std::string_view to_string(Phase phase);
 
 // Streams of one seed's draws: the check's pool, then one per slot of timed inputs.

@@ -35,7 +35,12 @@ std::int64_t calls_per_row(std::int64_t wanted, std::int64_t slots, std::int64_t
 
 std::optional<Fault> CeilingsMeter::measure() {
   auto measured = measure_();
-  if (!measured) return std::move(measured).error();
+  if (!measured) {
+    Fault fault = std::move(measured).error();
+    // The buffers are the harness's own, and no kernel asked for them.
+    if (fault.kind == FaultKind::out_of_memory) fault.kind = FaultKind::infrastructure;
+    return fault;
+  }
   best_.read_bytes_per_s = std::max(best_.read_bytes_per_s, measured->read_bytes_per_s);
   best_.dot_flops_per_s = std::max(best_.dot_flops_per_s, measured->dot_flops_per_s);
   return std::nullopt;

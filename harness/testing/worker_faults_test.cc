@@ -180,6 +180,18 @@ TEST_F(WorkerFaults, NothingOkLeavesAnEarlierResultAlone) {
   EXPECT_EQ(load_result(out() + ".partial").result.cases[0].status(), Status::inaccurate);
 }
 
+// A dump that cannot be written is the disk's fault: a gate must not fail a kernel for it.
+TEST_F(WorkerFaults, ADumpThatCannotBeWrittenIsNoFaultOfTheKernel) {
+  const std::filesystem::path dump = folder_.path() / "dump";
+  // A folder stands where the file of the first case would be put.
+  std::filesystem::create_directories(dump / "case-00000.safetensors" / "in the way");
+  const Outcome outcome = run("honest", {"--dump", dump.string(), "--resume"});
+  EXPECT_EQ(outcome.of("honest").status(), Status::infrastructure) << outcome.finished.err;
+  EXPECT_THAT(outcome.reason("honest"),
+              HasSubstr("the harness's own fault while writing the dump"));
+  EXPECT_EQ(outcome.finished.code, 4);
+}
+
 // Neither a pass nor a regression: what the machine lost has no verdict.
 TEST_F(WorkerFaults, ACaseLostToTheMachineIsNoVerdictEvenBesideOkOnes) {
   ::setenv("MOEGAUGE_TEST_FAILURES", folder_.write("failures", "1").c_str(), 1);

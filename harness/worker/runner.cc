@@ -228,7 +228,7 @@ class Runner {
   }
 
   void died(std::size_t index, Status status, std::string reason, Phase phase) {
-    if (phase == Phase::truth) {
+    if (is_ours(phase)) {
       // No kernel was at work.
       status = Status::infrastructure;
       reason = "the harness's own fault: " + reason;
