@@ -289,6 +289,7 @@ GemmArgs LayerKernel::gemm_args(const MatrixLayout& layout, const std::byte* exp
           .rows = task.rows,
           .unit = unit_,
           .w = expert + layout.tile_offset(tile),
+          .w_rare = layout.rare_marks(expert, tile),
           .scale_type = recipe_.scale_type,
           .w_scale = recipe_.scaled() ? expert + layout.scale_offset(tile) : nullptr,
           .w_zero = recipe_.zero_points ? expert + layout.zero_offset(tile) : nullptr,

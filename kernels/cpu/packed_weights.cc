@@ -89,7 +89,8 @@ MatrixLayout::MatrixLayout(const Layer& layer, Role role, const Recipe& recipe,
   const std::int64_t order = reordered() ? (elements_ + 1) * std::int64_t{sizeof(std::int32_t)} : 0;
   scales_begin_ = vectors_ * vector_bytes();
   zeros_begin_ = round_up(scales_begin_ + per_group, kLine);
-  bias_begin_ = round_up(zeros_begin_ + (recipe.zero_points ? per_group : 0), kLine);
+  rare_begin_ = round_up(zeros_begin_ + (recipe.zero_points ? per_group : 0), kLine);
+  bias_begin_ = round_up(rare_begin_ + (element.rare ? tiles() * marks_of_tile() : 0), kLine);
   order_begin_ = round_up(bias_begin_ + bias, kLine);
   bytes_ = round_up(order_begin_ + order, kLine);
 }
@@ -134,6 +135,15 @@ std::int64_t MatrixLayout::zero_offset(std::int64_t tile) const {
   return per_group_offset(zeros_begin_, tile);
 }
 
+std::int64_t MatrixLayout::rare_offset(std::int64_t tile) const {
+  return rare_begin_ + tile * marks_of_tile();
+}
+
+const std::uint8_t* MatrixLayout::rare_marks(const std::byte* expert, std::int64_t tile) const {
+  if (!element_.rare) return nullptr;
+  return reinterpret_cast<const std::uint8_t*>(expert + rare_offset(tile));
+}
+
 std::int64_t MatrixLayout::bias_offset(std::int64_t tile) const {
   return bias_begin_ + tile * kMaxTileVectors * kVector * std::int64_t{sizeof(float)};
 }
@@ -175,8 +185,20 @@ ElementOrder MatrixLayout::element_order(const ConstMatrix& w) const {
   return order;
 }
 
+// Lines of one vector as they are stored; sets its bit in the marks of those that are rare.
+void MatrixLayout::recode(std::span<std::byte> lines, int vector, std::byte* marks) const {
+  const auto line = index(kLine);
+  const std::size_t lines_per_mark = index(kRareElements / element_.run);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto code = static_cast<std::uint8_t>(lines[i]);
+    lines[i] = std::byte{element_.recoded[code]};
+    if (element_.rare[code]) marks[i / line / lines_per_mark] |= std::byte{1} << vector;
+  }
+}
+
 void MatrixLayout::pack_vector(const ConstMatrix& w, const ElementOrder& order, std::int64_t tile,
-                               int vector, std::byte* out) const {
+                               int vector, std::byte* expert) const {
+  std::byte* const out = expert + tile_offset(tile);
   const std::int64_t stride = tile_vectors(tile) * kLine;  // from run to run of one vector
   const std::int64_t bytes_per_row = (shape_.cols * element_.element_bits + 7) / 8;
   std::vector<std::byte> lines(static_cast<std::size_t>(vector_bytes()));
@@ -189,6 +211,7 @@ void MatrixLayout::pack_vector(const ConstMatrix& w, const ElementOrder& order, 
     scatter(w.values.data() + r * bytes_per_row, order.from, recipe_.flipped_bits, element_.run,
             element_.order + lane * element_.run, lines.data());
   }
+  if (element_.recoded) recode(lines, vector, expert + rare_offset(tile));
   const std::int64_t runs = vector_bytes() / kLine;
   for (std::int64_t i = 0; i < runs; ++i) {
     std::memcpy(out + i * stride + vector * kLine, lines.data() + i * kLine, kLine);
@@ -219,7 +242,7 @@ void MatrixLayout::pack(const ConstMatrix& w, const std::vector<float>& bias,
     if (recipe_.scaled()) pack_per_group(w, order, scheme.weight_scale, t, out + scale_offset(t));
     if (recipe_.zero_points) pack_per_group(w, order, scheme.weight_zero, t, out + zero_offset(t));
     for (int v = 0; v < tile_vectors(t); ++v) {
-      pack_vector(w, order, t, v, out + tile_offset(t));
+      pack_vector(w, order, t, v, out);
       for (int lane = 0; bias_ && lane < kVector; ++lane) {
         const std::int64_t r = row(t, v, lane);
         biases[v * kVector + lane] = r < 0 ? 0.0f : bias[index(r)];

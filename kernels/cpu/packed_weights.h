@@ -45,8 +45,12 @@ class MatrixLayout {
   }
   std::int64_t scale_offset(std::int64_t tile) const;
   std::int64_t zero_offset(std::int64_t tile) const;
+  std::int64_t rare_offset(std::int64_t tile) const;
   std::int64_t bias_offset(std::int64_t tile) const;
   std::int64_t bytes() const { return bytes_; }
+
+  // The marks of a tile's rare codes (GemmArgs::w_rare); nullptr where no code is rare.
+  const std::uint8_t* rare_marks(const std::byte* expert, std::int64_t tile) const;
 
   // Canonical row of a tile's output column; -1 for padding.
   std::int64_t row(std::int64_t tile, int vector, int lane) const;
@@ -64,7 +68,9 @@ class MatrixLayout {
   bool scales_straddle_vectors() const;
   std::int64_t per_group_offset(std::int64_t begin, std::int64_t tile) const;
   void pack_vector(const ConstMatrix& w, const ElementOrder& order, std::int64_t tile, int vector,
-                   std::byte* out) const;
+                   std::byte* expert) const;
+  void recode(std::span<std::byte> lines, int vector, std::byte* marks) const;
+  std::int64_t marks_of_tile() const { return elements_ / kRareElements; }
   std::int64_t per_group_bytes() const;
   using PerGroup = float (*)(const ConstMatrix&, const Recipe&, std::int64_t row,
                              std::int64_t group);
@@ -77,7 +83,8 @@ class MatrixLayout {
   bool paired_, bias_;
   std::int64_t columns_, vectors_, elements_, group_, groups_;
   int scale_lanes_ = 1;
-  std::int64_t scales_begin_ = 0, zeros_begin_ = 0, bias_begin_ = 0, order_begin_ = 0, bytes_ = 0;
+  std::int64_t scales_begin_ = 0, zeros_begin_ = 0, rare_begin_ = 0, bias_begin_ = 0,
+               order_begin_ = 0, bytes_ = 0;
 };
 
 // All local experts, in `sets` equal copies.

@@ -7,6 +7,9 @@
 //   of_dot   floating-point operations per second over those of a register-only loop of the same
 //            dot instruction on all threads
 //   of_floor the larger of the two: what bounds this number of tokens
+//   of_ceiling bytes per second over the lesser of the read rate and the arithmetic's: decoding
+//            from the first-level cache on all threads (decode_GB_per_s) and the dot loop, one
+//            after the other, as both use the same units
 //
 // Every iteration calls the layer and the sum once per slot, in turn. Each slot has inputs of its
 // own and each step works on another copy of the weights, so many that four last-level caches of
@@ -220,6 +223,24 @@ double dot_rate(Resident& r) {
   return operations / seconds_since(begin);
 }
 
+// Bytes of packed weights per second that all threads decode, each from its own first-level cache.
+double decode_rate(Resident& r) {
+  constexpr std::int64_t kBytes = 16384;
+  constexpr std::int64_t kIterations = 1000;  // some milliseconds
+  const cpu::DotUnit unit = r.kernels().dot_unit(r.recipe().activation);
+  const auto begin = Clock::now();
+  r.pool().parallel_for(
+      r.pool().threads(),
+      [&](std::int64_t t) {
+        const std::byte* const w = r.weights().expert_w13(0, t);
+        for (std::int64_t i = 0; i < kIterations; ++i) {
+          r.kernels().decode_loop(r.recipe().weight, unit, w, kBytes);
+        }
+      },
+      Schedule::contiguous);
+  return static_cast<double>(r.pool().threads() * kBytes * kIterations) / seconds_since(begin);
+}
+
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::ranges::nth_element(values, middle);
@@ -244,7 +265,7 @@ void run(benchmark::State& state, const Shape& shape, const std::string& scheme,
   const double flops =
       6.0 * static_cast<double>(tokens * layer.top_k * layer.hidden_size * layer.intermediate_size);
 
-  std::vector<double> layers, sums, dots;
+  std::vector<double> layers, sums, dots, decodes;
   int step = 0;
   const auto next_set = [&] { return step++ % r.weights().sets(); };
   for (Slot& slot : slots) layer_seconds(kernel, next_set(), tokens, slot);
@@ -258,15 +279,20 @@ void run(benchmark::State& state, const Shape& shape, const std::string& scheme,
     layers.push_back(layer_time);
     sums.push_back(sum_time);
     dots.push_back(dot_rate(r));
+    decodes.push_back(decode_rate(r));
   }
   const double per_call = median(layers);
   const double read = bytes / median(sums), dot = median(dots);
+  const double decode = median(decodes);
+  const double arithmetic = bytes / (bytes / decode + flops / dot);
   state.counters["us"] = per_call * 1e6;
   state.counters["GB_per_s"] = bytes / per_call / 1e9;
   state.counters["GFLOP_per_s"] = flops / per_call / 1e9;
   state.counters["of_read"] = bytes / per_call / read;
   state.counters["of_dot"] = flops / per_call / dot;
   state.counters["of_floor"] = std::max(bytes / read, flops / dot) / per_call;
+  state.counters["of_ceiling"] = bytes / per_call / std::min(read, arithmetic);
+  state.counters["decode_GB_per_s"] = decode / 1e9;
   state.counters["read_GB_per_s"] = read / 1e9;
   state.counters["dot_GFLOP_per_s"] = dot / 1e9;
 }

@@ -2,31 +2,80 @@
 // exactly into pairs (k, k + 1) of bf16 values per column, from which either kind of step follows.
 // Included inside an AVX-512 level's unnamed namespace after decode_generic.h.
 
-// FP8 by VPERMI2B: the 7 magnitude bits are looked up in two planes of 128 bytes, the upper and the
-// lower byte of the bf16 value.
+// FP8 codes are packed recoded, so that almost all decode in two operations for 64 of them:
+//   bits 7-4  the lowest bit of the value's fp32 exponent E and the three bits of its mantissa,
+//             which is the lower byte of the value as bf16;
+//   bit 3     the sign;
+//   bits 2-0  E / 2 modulo 8, from which the upper byte is looked up: E / 2 is in 60..67.
+// The few magnitudes with a smaller E, and NaN, take the places that are left over and are rare:
+// what holds one is marked when it is packed, and decoded by Fp8Planes.
+struct Fp8Codes {
+  std::uint8_t recoded[256], rare[256];
+  alignas(64) std::uint8_t upper[64];  // by the lower six bits of a code
+};
+constexpr int kFp8Classes = 60;  // the smallest E / 2
+
+// bf16 bits of a magnitude. `bias` is the format's, `nan` the magnitude code that is NaN, if one
+// is.
+constexpr std::uint32_t fp8_as_bf16(std::uint32_t code, std::uint32_t bias, std::uint32_t nan) {
+  if (code == nan) return 0x7FC0;
+  if (code >= 8) return (code << 4) + ((127u - bias) << 7);
+  if (code == 0) return 0;
+  const std::uint32_t lead = code >= 4 ? 2 : code >= 2 ? 1 : 0;  // code * 2^(-2 - bias), normalised
+  return ((125u - bias + lead) << 7) | ((code << (7 - lead)) & 0x7Fu);
+}
+constexpr bool fp8_is_rare(std::uint32_t bf16) {
+  return bf16 >> 8 < kFp8Classes || bf16 >> 8 >= kFp8Classes + 8;
+}
+constexpr std::uint8_t fp8_recoded(std::uint32_t bf16) {
+  return static_cast<std::uint8_t>((bf16 & 0xF0u) | (bf16 >> 8 & 7u));
+}
+constexpr Fp8Codes make_fp8_codes(std::uint32_t bias, std::uint32_t nan) {
+  Fp8Codes c = {};
+  bool taken[256] = {};
+  for (std::uint32_t pass = 0; pass < 2; ++pass) {
+    const bool rare = pass == 1;  // after all others have their places
+    for (std::uint32_t code = 0; code < 128; ++code) {
+      const std::uint32_t bf16 = fp8_as_bf16(code, bias, nan);
+      if (fp8_is_rare(bf16) != rare) continue;
+      std::uint32_t place = rare ? 0 : fp8_recoded(bf16);
+      while (rare && (taken[place] || (place & 8u) != 0)) ++place;
+      taken[place] = true;
+      for (std::uint32_t sign = 0; sign < 2; ++sign) {
+        c.recoded[code | sign << 7] = static_cast<std::uint8_t>(place | sign << 3);
+        c.rare[code | sign << 7] = rare;
+      }
+    }
+  }
+  c.rare[128] |= nan > 127;  // FNUZ: the code of -0 elsewhere is NaN
+  for (std::uint32_t i = 0; i < 64; ++i) {
+    const std::uint32_t of_class = i & 7u;
+    const std::uint32_t upper = of_class < 4 ? 64 + of_class : 56 + of_class;
+    c.upper[i] = static_cast<std::uint8_t>((i & 8u) << 4 | upper);
+  }
+  return c;
+}
+constexpr Fp8Codes kE4m3fnCodes = make_fp8_codes(7, 127);
+constexpr Fp8Codes kE4m3fnuzCodes = make_fp8_codes(8, 128);
+
+// All codes by VPERMI2B: the 7 magnitude bits of a recoded one are looked up in two planes of 128
+// bytes, the upper and the lower byte of the bf16 value.
 struct Fp8Planes {
   alignas(64) std::uint8_t upper[128], lower[128];
 };
-// `bias` is the format's, `nan` the magnitude code that is NaN, if one is.
-constexpr Fp8Planes make_fp8_planes(std::uint32_t bias, std::uint32_t nan) {
+constexpr Fp8Planes make_fp8_planes(const Fp8Codes& codes, std::uint32_t bias, std::uint32_t nan) {
   Fp8Planes p = {};
   for (std::uint32_t code = 0; code < 128; ++code) {
-    std::uint32_t bits = 0;  // bf16
-    if (code == nan) {
-      bits = 0x7FC0;
-    } else if (code >= 8) {
-      bits = (code << 4) + ((127u - bias) << 7);
-    } else if (code > 0) {  // code * 2^(-2 - bias), normalised
-      const std::uint32_t lead = code >= 4 ? 2 : code >= 2 ? 1 : 0;
-      bits = ((125u - bias + lead) << 7) | ((code << (7 - lead)) & 0x7Fu);
-    }
-    p.upper[code] = static_cast<std::uint8_t>(bits >> 8);
-    p.lower[code] = static_cast<std::uint8_t>(bits & 0xFFu);
+    const std::uint32_t bf16 = fp8_as_bf16(code, bias, nan);
+    const std::uint32_t place = codes.recoded[code];
+    const std::uint32_t index = (place >> 1 & 0x78u) | (place & 7u);
+    p.upper[index] = static_cast<std::uint8_t>(bf16 >> 8);
+    p.lower[index] = static_cast<std::uint8_t>(bf16 & 0xFFu);
   }
   return p;
 }
-constexpr Fp8Planes kE4m3fn = make_fp8_planes(7, 127);
-constexpr Fp8Planes kE4m3fnuz = make_fp8_planes(8, 128);
+constexpr Fp8Planes kE4m3fn = make_fp8_planes(kE4m3fnCodes, 7, 127);
+constexpr Fp8Planes kE4m3fnuz = make_fp8_planes(kE4m3fnuzCodes, 8, 128);
 
 struct Fp8Order {
   std::uint8_t places[64];
@@ -44,25 +93,54 @@ constexpr Fp8Order make_fp8_order() {
   return o;
 }
 constexpr Fp8Order kFp8Order = make_fp8_order();
-constexpr const std::uint8_t* kE4m3Order = kFp8Order.places;
-
 template <WeightCodec kCodec>
-MOEGAUGE_INLINE void fp8_pairs(const std::byte* w, U (&pairs)[2]) {
+constexpr bool has_rare_codes = kCodec == WeightCodec::e4m3fn || kCodec == WeightCodec::e4m3fnuz;
+constexpr WeightLayout fp8_layout(WeightCodec codec) {
+  const Fp8Codes& codes = codec == WeightCodec::e4m3fn ? kE4m3fnCodes : kE4m3fnuzCodes;
+  return {.element_bits = 8,
+          .run = 4,
+          .order = kFp8Order.places,
+          .recoded = codes.recoded,
+          .rare = codes.rare};
+}
+
+struct Fp8Bytes {
+  __m512i lower, upper;  // of bf16 values
+};
+template <WeightCodec kCodec>
+MOEGAUGE_INLINE Fp8Bytes all_fp8_bytes(__m512i codes) {
   constexpr const Fp8Planes& planes = kCodec == WeightCodec::e4m3fn ? kE4m3fn : kE4m3fnuz;
   const __m512i sign = _mm512_set1_epi8(static_cast<char>(0x80));
-  const __m512i codes = _mm512_loadu_si512(w);
-  __m512i upper = _mm512_permutex2var_epi8(_mm512_load_si512(planes.upper), codes,
+  // (codes >> 1 & 0x78) | (codes & 7): the bits of a neighbour are not selected.
+  const __m512i index =
+      _mm512_ternarylogic_epi32(_mm512_set1_epi8(7), codes, _mm512_srli_epi16(codes, 1), 0xCA);
+  __m512i upper = _mm512_permutex2var_epi8(_mm512_load_si512(planes.upper), index,
                                            _mm512_load_si512(planes.upper + 64));
-  __m512i lower = _mm512_permutex2var_epi8(_mm512_load_si512(planes.lower), codes,
+  __m512i lower = _mm512_permutex2var_epi8(_mm512_load_si512(planes.lower), index,
                                            _mm512_load_si512(planes.lower + 64));
-  upper = _mm512_ternarylogic_epi32(upper, codes, sign, 0xF8);  // upper | (codes & 0x80)
+  upper = _mm512_ternarylogic_epi32(upper, _mm512_slli_epi16(codes, 4), sign, 0xF8);
   if constexpr (kCodec == WeightCodec::e4m3fnuz) {
-    const __mmask64 nan = _mm512_cmpeq_epi8_mask(codes, sign);  // the code of -0 elsewhere
+    const __m512i minus_zero = _mm512_set1_epi8(static_cast<char>(kE4m3fnuzCodes.recoded[128]));
+    const __mmask64 nan = _mm512_cmpeq_epi8_mask(codes, minus_zero);
     upper = _mm512_mask_mov_epi8(upper, nan, _mm512_set1_epi8(0x7F));
-    lower = _mm512_mask_mov_epi8(lower, nan, sign | _mm512_set1_epi8(0x40));
+    lower = _mm512_mask_mov_epi8(lower, nan, _mm512_set1_epi8(static_cast<char>(0xC0)));
   }
-  pairs[0] = (U)_mm512_unpacklo_epi8(lower, upper);
-  pairs[1] = (U)_mm512_unpackhi_epi8(lower, upper);
+  return {lower, upper};
+}
+
+template <WeightCodec kCodec, bool kRare>
+MOEGAUGE_INLINE void fp8_pairs(const std::byte* w, U (&pairs)[2]) {
+  constexpr const Fp8Codes& table = kCodec == WeightCodec::e4m3fn ? kE4m3fnCodes : kE4m3fnuzCodes;
+  const __m512i codes = _mm512_loadu_si512(w);
+  Fp8Bytes bytes;
+  if constexpr (kRare) {
+    bytes = all_fp8_bytes<kCodec>(codes);
+  } else {
+    bytes = {codes & _mm512_set1_epi8(static_cast<char>(0xF0)),
+             _mm512_permutexvar_epi8(codes, _mm512_load_si512(table.upper))};
+  }
+  pairs[0] = (U)_mm512_unpacklo_epi8(bytes.lower, bytes.upper);
+  pairs[1] = (U)_mm512_unpackhi_epi8(bytes.lower, bytes.upper);
 }
 
 // Nibbles by VPERMW, which reads five bits of each index: the table is there twice, so that the
@@ -95,6 +173,32 @@ MOEGAUGE_INLINE void nibble_pairs(const std::byte* w, int part, U (&pairs)[2]) {
   pairs[1] = (U)_mm512_permutexvar_epi16(_mm512_srli_epi16(words, 4), table);
 }
 
+// The same into fp32. VPERMPS reads the lowest four bits of a 32-bit word, VPERMW those of its
+// upper half, so that one shift serves two steps.
+struct NibbleFloats {
+  alignas(64) std::uint32_t fp32[16];
+};
+constexpr NibbleFloats make_nibble_floats(const NibbleTable& table) {
+  NibbleFloats t = {};
+  for (int i = 0; i < 16; ++i) t.fp32[i] = std::uint32_t{table.bf16[i]} << 16;
+  return t;
+}
+constexpr NibbleFloats kInt4Floats = make_nibble_floats(kInt4);
+constexpr NibbleFloats kE2m1Floats = make_nibble_floats(kE2m1);
+
+template <WeightCodec kCodec>
+MOEGAUGE_INLINE void nibble_steps(const std::byte* w, int part, F (&steps)[4]) {
+  constexpr bool kInt = kCodec == WeightCodec::int4;
+  const __m512i halves = _mm512_load_si512(kInt ? kInt4.bf16 : kE2m1.bf16);
+  const __m512i floats = _mm512_load_si512(kInt ? kInt4Floats.fp32 : kE2m1Floats.fp32);
+  const __m512i codes = _mm512_loadu_si512(w);
+  for (int p = 0; p < 2; ++p) {
+    const __m512i words = _mm512_srli_epi32(codes, static_cast<unsigned>(8 * part + 4 * p));
+    steps[2 * p] = (F)_mm512_permutexvar_epi32(words, floats);
+    steps[2 * p + 1] = (F)_mm512_maskz_permutexvar_epi16(0xAAAA'AAAAu, words, halves);
+  }
+}
+
 MOEGAUGE_INLINE F int8_step(const std::byte* w) {
   return _mm512_cvtepi32_ps(
       _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(w))));
@@ -107,18 +211,18 @@ MOEGAUGE_INLINE void int8_pairs(const std::byte* w, U (&pairs)[2]) {
 }
 
 // Elements [4 * part, 4 * part + 4) of 64 bytes.
-template <WeightCodec kCodec>
+template <WeightCodec kCodec, bool kRare>
 MOEGAUGE_INLINE void bf16_pairs(const std::byte* w, int part, U (&pairs)[2]) {
   if constexpr (element_bits(kCodec) == 4) {
     nibble_pairs<kCodec>(w, part, pairs);
   } else if constexpr (kCodec == WeightCodec::int8) {
     int8_pairs(w, pairs);
   } else {
-    fp8_pairs<kCodec>(w, pairs);
+    fp8_pairs<kCodec, kRare>(w, pairs);
   }
 }
 
-template <WeightCodec kCodec, DotUnit kUnit>
+template <WeightCodec kCodec, DotUnit kUnit, bool kRare>
 MOEGAUGE_INLINE void decode_run(const std::byte* w, int column, int part,
                                 F (&steps)[part_steps<kCodec, kUnit>]) {
   if constexpr (kCodec == WeightCodec::fp16) {
@@ -129,9 +233,11 @@ MOEGAUGE_INLINE void decode_run(const std::byte* w, int column, int part,
     generic_run<kCodec, kUnit>(w, column, part, steps);
   } else if constexpr (kCodec == WeightCodec::int8 && kUnit == DotUnit::fp32) {
     for (int k = 0; k < 4; ++k) steps[k] = int8_step(w + k * kVector);
+  } else if constexpr (element_bits(kCodec) == 4 && kUnit == DotUnit::fp32) {
+    nibble_steps<kCodec>(w, part, steps);
   } else {
     U pairs[2];
-    bf16_pairs<kCodec>(w, part, pairs);
+    bf16_pairs<kCodec, kRare>(w, part, pairs);
     if constexpr (kUnit == DotUnit::bf16_pair) {
       for (int p = 0; p < 2; ++p) steps[p] = float_of(pairs[p]);
     } else {

@@ -1,5 +1,5 @@
 // Weight decoders in terms of vec.h. Included inside each level's unnamed namespace, which then
-// defines decode_run: by generic_run, or in a better way.
+// defines has_rare_codes, fp8_layout and decode_run: by generic_run, or in a better way.
 
 constexpr int element_bits(WeightCodec codec) {
   switch (codec) {
@@ -77,31 +77,7 @@ MOEGAUGE_INLINE void generic_run(const std::byte* w, int column, int part,
   }
 }
 
-template <WeightCodec kCodec, DotUnit kUnit>
+// kRare: codes may be rare (WeightLayout::rare).
+template <WeightCodec kCodec, DotUnit kUnit, bool kRare>
 MOEGAUGE_INLINE void decode_run(const std::byte* w, int column, int part,
                                 F (&steps)[part_steps<kCodec, kUnit>]);
-
-// `count` elements of kVectors vectors side by side, runs `stride` bytes apart -> panel
-// [steps][kVectors * 16].
-template <WeightCodec kCodec, DotUnit kUnit, int kVectors>
-void decode_panel(const std::byte* w, std::int64_t stride, std::int64_t count, float* panel) {
-  constexpr int kSteps = part_steps<kCodec, kUnit>;
-  constexpr int kWidth = kVectors * kVector;
-  for (std::int64_t k = 0; k < count; k += run_length<kCodec>, w += stride) {
-#pragma GCC unroll 2
-    for (int part = 0; part < run_length<kCodec> / part_length<kCodec>; ++part) {
-#pragma GCC unroll 8
-      for (int column = 0; column < kWidth; column += L) {
-        F steps[kSteps];
-        // The next part's lines are no nearer than the second-level cache.
-        if (part == 0 && column % kVector == 0) {
-          __builtin_prefetch(w + 512 + column / kVector * 64, 0, 3);
-        }
-        decode_run<kCodec, kUnit>(w + column / kVector * 64, column % kVector, part, steps);
-#pragma GCC unroll 4
-        for (int s = 0; s < kSteps; ++s) store(panel + s * kWidth + column, steps[s]);
-      }
-      panel += kSteps * kWidth;
-    }
-  }
-}

@@ -52,9 +52,12 @@ struct BlockScales {
     return w_zero ? of_columns(w_zero, column) : F{};
   }
   // sum over k of a * (code - zero) * scale, from the sum over k of a * code.
+  // kActivations: they have scales.
+  template <bool kActivations>
   MOEGAUGE_INLINE F scaled(F sum, int r, F zero, F weight) const {
     if (w_zero) sum = sum - splat(a_sum[r]) * zero;
-    return (sum * splat(a ? a[r] : 1.0f)) * weight;
+    if constexpr (kActivations) sum = sum * splat(a[r]);
+    return sum * weight;
   }
 };
 
@@ -95,6 +98,7 @@ struct Accumulators {
 #pragma GCC unroll 4
       for (int i = 0; i < NV; ++i) store(c + r * ld + i * L, v[r][i]);
   }
+  template <bool kActivations>
   MOEGAUGE_INLINE void add_scaled(float* c, std::int64_t ld, bool first, const BlockScales& scales,
                                   std::int64_t column) const {
 #pragma GCC unroll 4
@@ -103,7 +107,7 @@ struct Accumulators {
       const F zero = scales.zeros(column + i * L);
 #pragma GCC unroll 12
       for (int r = 0; r < MR; ++r) {
-        const F scaled = scales.scaled(v[r][i], r, zero, weight);
+        const F scaled = scales.template scaled<kActivations>(v[r][i], r, zero, weight);
         float* out = c + r * ld + i * L;
         store(out, first ? scaled : load(out) + scaled);
       }
@@ -135,7 +139,11 @@ MOEGAUGE_INLINE void accumulate(const GemmArgs& g, std::int64_t row, std::int64_
     const std::int64_t rest = begin + count - k;
     acc.zero();
     body(acc, k, rest < g.group ? rest : g.group);
-    acc.add_scaled(c, ld, k == 0, block_scales(g, k, row), column);
+    if (g.a_scale) {
+      acc.template add_scaled<true>(c, ld, k == 0, block_scales(g, k, row), column);
+    } else {
+      acc.template add_scaled<false>(c, ld, k == 0, block_scales(g, k, row), column);
+    }
   }
 }
 
@@ -212,6 +220,13 @@ void panel_all_rows(const GemmArgs& g, const PanelPart& part, Prefetcher& prefet
   }
 }
 
+// Marks of a tile from an element on; nullptr where no code of the codec is rare.
+template <WeightCodec kCodec>
+MOEGAUGE_INLINE const std::uint8_t* rare_marks(const GemmArgs& g, std::int64_t element) {
+  return has_rare_codes<kCodec> ? g.w_rare + element / kRareElements : nullptr;
+}
+constexpr unsigned vector_bits(int first, int count) { return ((1u << count) - 1u) << first; }
+
 // The lines of the part after this one, spread over the dots of this one.
 MOEGAUGE_INLINE Prefetcher next_part(const GemmArgs& g, const std::byte* next, std::int64_t bytes,
                                      std::int64_t dot_lines) {
@@ -225,7 +240,9 @@ void gemm_part(const GemmArgs& g, const PanelPart& part, const std::byte* w, con
                std::int64_t bytes) {
   constexpr int kStep = elements_per_step(kUnit);
   constexpr int NV = kVectors < kPanelRegisters ? kVectors : kPanelRegisters;
-  decode_panel<kCodec, kUnit, kVectors>(w, g.vectors * 64, part.count, g.panel);
+  decode_panel<kCodec, kUnit, kVectors>(w, g.vectors * 64, part.count,
+                                        rare_marks<kCodec>(g, part.begin),
+                                        vector_bits(part.vector, kVectors), g.panel);
   const std::int64_t passes =
       (g.rows + kPanelRows - 1) / kPanelRows * kVectors * kVector / (NV * L);
   Prefetcher prefetch = next_part(g, next, bytes, passes * (part.count / kStep / 16));
@@ -264,53 +281,74 @@ struct WeightBlock {
   std::int64_t ahead_step = 0;  // bytes per 64 bytes of w
 };
 
-// Rows [row, row + MR), NV vectors of the tile at a time.
-template <WeightCodec kCodec, DotUnit kUnit, int MR, int NV>
-void fused_rows(const GemmArgs& g, const WeightBlock& block, std::int64_t row) {
-  constexpr int kRun = run_length<kCodec>;
-  constexpr int kStep = elements_per_step(kUnit);
-  constexpr int kSteps = part_steps<kCodec, kUnit>;   // decoded at a time
-  constexpr int kParts = kRun / part_length<kCodec>;  // of a run
-  constexpr int kRuns = 16 / (kSteps * kParts);       // of a line of activations
-  const std::int64_t run_bytes = g.vectors * 64;
-  const float* const rows = g.a + row * (g.elements / kStep);
-  const std::byte* ahead = block.ahead;
-  for (int v0 = 0; v0 < g.vectors; v0 += NV) {
-    const auto body = [&](Accumulators<MR, NV>& acc, std::int64_t k, std::int64_t length) {
-      const float* a = rows + k / kStep * MR;
-      const std::byte* w = block.w + (k - block.begin) / kRun * run_bytes + v0 * 64;
-      for (std::int64_t line = 0; line < length / kStep; line += 16, a += MR * 16) {
-#pragma GCC unroll 12
-        for (int r = 0; r < MR; ++r) __builtin_prefetch(a + (MR + r) * 16, 0, 3);
-        for (int run = 0; run < kRuns; ++run, w += run_bytes) {
+// One line of activations of MR rows times the weights of NV vectors.
+template <WeightCodec kCodec, DotUnit kUnit, bool kRare, int MR, int NV>
+MOEGAUGE_INLINE void fused_line(const float* a, const std::byte* w, std::int64_t run_bytes,
+                                WeightBlock& block, Accumulators<MR, NV>& acc) {
+  constexpr int kSteps = part_steps<kCodec, kUnit>;                 // decoded at a time
+  constexpr int kParts = run_length<kCodec> / part_length<kCodec>;  // of a run
+  for (int run = 0; run < 16 / (kSteps * kParts); ++run, w += run_bytes) {
 #pragma GCC unroll 2
-          for (int part = 0; part < kParts; ++part) {
+    for (int part = 0; part < kParts; ++part) {
 #pragma GCC unroll 2
-            for (int v = 0; v < NV; v += kHalf) {
-              F step[kHalf][kSteps];
-              for (int i = 0; i < kHalf; ++i) {
-                if (part == 0) {
-                  __builtin_prefetch(ahead, 0, 3);
-                  ahead += block.ahead_step;
-                }
-                decode_run<kCodec, kUnit>(w + (v + i) * 64, 0, part, step[i]);
-              }
-              // Broadcast anew for each half: keeping the values would cost the registers that the
-              // sums need.
-              const float* x = a + (run * kParts + part) * kSteps;
-              MOEGAUGE_FORGET(x);
+      for (int v = 0; v < NV; v += kHalf) {
+        F step[kHalf][kSteps];
+        for (int i = 0; i < kHalf; ++i) {
+          if (part == 0) {
+            // Far ahead into the second-level cache, near into the first.
+            __builtin_prefetch(block.ahead, 0, 2);
+            __builtin_prefetch(w + (v + i) * 64 + 512, 0, 3);
+            block.ahead += block.ahead_step;
+          }
+          decode_run<kCodec, kUnit, kRare>(w + (v + i) * 64, 0, part, step[i]);
+        }
+        // Broadcast anew for each half: keeping the values would cost the registers that the sums
+        // need.
+        const float* x = a + (run * kParts + part) * kSteps;
+        MOEGAUGE_FORGET(x);
 #pragma GCC unroll 4
-              for (int s = 0; s < kSteps; ++s) {
+        for (int s = 0; s < kSteps; ++s) {
 #pragma GCC unroll 12
-                for (int r = 0; r < MR; ++r) {
-                  const F xv = splat(x[r * 16 + s]);
-                  for (int i = 0; i < kHalf; ++i) {
-                    acc.v[r][v + i] = dot<kUnit>(xv, step[i][s], acc.v[r][v + i]);
-                  }
-                }
-              }
+          for (int r = 0; r < MR; ++r) {
+            const F xv = splat(x[r * 16 + s]);
+            for (int i = 0; i < kHalf; ++i) {
+              acc.v[r][v + i] = dot<kUnit>(xv, step[i][s], acc.v[r][v + i]);
             }
           }
+        }
+      }
+    }
+  }
+}
+
+// Whether one of `elements` elements under `marks` is rare.
+template <int kElements>
+MOEGAUGE_INLINE bool any_rare(const std::uint8_t* marks, unsigned vectors) {
+  unsigned any = 0;
+  for (int i = 0; i < kElements / kRareElements; ++i) any |= marks[i];
+  return (any & vectors) != 0;
+}
+
+// Rows [row, row + MR), NV vectors of the tile at a time.
+template <WeightCodec kCodec, DotUnit kUnit, int MR, int NV>
+void fused_rows(const GemmArgs& g, WeightBlock block, std::int64_t row) {
+  constexpr int kLine = 16 * elements_per_step(kUnit);  // elements of a line of activations
+  const std::int64_t run_bytes = g.vectors * 64;
+  const std::int64_t line_bytes = run_bytes * (kLine / run_length<kCodec>);
+  const float* const rows = g.a + row * (g.elements / elements_per_step(kUnit));
+  for (int v0 = 0; v0 < g.vectors; v0 += NV) {
+    const auto body = [&](Accumulators<MR, NV>& acc, std::int64_t k, std::int64_t length) {
+      const float* a = rows + k / elements_per_step(kUnit) * MR;
+      const std::byte* w = block.w + (k - block.begin) / kLine * line_bytes + v0 * 64;
+      const std::uint8_t* const marks = rare_marks<kCodec>(g, k);
+      for (std::int64_t at = 0; at < length; at += kLine, a += MR * 16, w += line_bytes) {
+#pragma GCC unroll 12
+        for (int r = 0; r < MR; ++r) __builtin_prefetch(a + (MR + r) * 16, 0, 3);
+        if (has_rare_codes<kCodec> &&
+            any_rare<kLine>(marks + at / kRareElements, vector_bits(v0, NV))) {
+          fused_line<kCodec, kUnit, true>(a, w, run_bytes, block, acc);
+        } else {
+          fused_line<kCodec, kUnit, false>(a, w, run_bytes, block, acc);
         }
       }
     };
@@ -323,7 +361,7 @@ void fused_row_block(const GemmArgs& g, const WeightBlock& block, std::int64_t r
                      std::int64_t rows) {
   // Few rows leave registers for a whole tile, which then is one stream of memory.
   constexpr int kMost = fused_most<kCodec>;
-  constexpr int kWhole = kMost / 2;
+  constexpr int kWhole = element_bits(kCodec) < 16 ? 5 : 6;
   if (g.vectors == kMaxTileVectors && rows <= kWhole) {
     with_rows<kWhole>(
         rows, [&](auto n) { fused_rows<kCodec, kUnit, n.value, kMaxTileVectors>(g, block, row); });
@@ -367,7 +405,9 @@ MOEGAUGE_INLINE void scale_outputs(const GemmArgs& g) {
     const BlockScales scales = block_scales(g, 0, r);
     for (std::int64_t j = 0; j < ld; j += L) {
       float* c = g.c + r * ld + j;
-      store(c, scales.scaled(load(c), 0, scales.zeros(j), scales.weights(j)));
+      const F zero = scales.zeros(j), weight = scales.weights(j);
+      store(c, g.a_scale ? scales.scaled<true>(load(c), 0, zero, weight)
+                         : scales.scaled<false>(load(c), 0, zero, weight));
     }
   }
 }

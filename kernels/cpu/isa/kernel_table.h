@@ -21,6 +21,7 @@ namespace moegauge::cpu {
 inline constexpr int kVector = 16;       // output columns of one vector
 inline constexpr int kPadElements = 32;  // rows and packed weights are padded to a multiple of this
 inline constexpr int kMaxTileVectors = 4;  // vectors of a full tile
+inline constexpr int kRareElements = 16;   // along the contracted dimension under one mark
 inline constexpr int kRowBlock = 12;       // rows that one register tile covers at most
 
 // int8 and int4 are two's complement.
@@ -46,6 +47,10 @@ struct WeightLayout {
   // order[column * run + k]: the element's place within the 64 bytes, in elements; of two in a byte
   // the lower half comes first.
   const std::uint8_t* order = nullptr;
+  // Of 8-bit codes: what is stored in place of each, and which of them are `rare`: elements of a
+  // tile that hold such a one are marked (GemmArgs::w_rare). nullptr: stored as they are.
+  const std::uint8_t* recoded = nullptr;
+  const std::uint8_t* rare = nullptr;
 };
 
 // Rows [0, rows) of activations times one tile of packed weights, sums in fp32 (a product is exact,
@@ -56,6 +61,9 @@ struct GemmArgs {
   std::int64_t rows = 0;
   DotUnit unit = DotUnit::fp32;
   const std::byte* w = nullptr;  // the tile's first byte
+  // [elements / kRareElements], bit v: vector v holds a rare code there. nullptr where none is
+  // rare.
+  const std::uint8_t* w_rare = nullptr;
   ScaleType scale_type = ScaleType::fp32;
   const std::byte* w_scale = nullptr;  // [scale groups][vectors][scale_lanes], or nullptr
   // Weights are (code - w_zero) * w_scale: w_zero as w_scale, a_sum [scale groups][rows] the sums
@@ -162,6 +170,8 @@ struct KernelTable {
   // Runs `iterations` of independent dot instructions on registers; returns floating-point
   // operations done.
   double (*dot_loop)(DotUnit unit, std::int64_t iterations);
+  // Decodes `bytes` (a multiple of 64) of packed weights that hold no rare code, and drops them.
+  void (*decode_loop)(WeightCodec codec, DotUnit unit, const std::byte* w, std::int64_t bytes);
 };
 
 const KernelTable& portable_kernels();

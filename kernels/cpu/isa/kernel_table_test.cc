@@ -149,10 +149,27 @@ constexpr CodecValues kCodecValues[] = {
     {WeightCodec::e2m1, 4, [](int c) { return e2m1_to_float(static_cast<std::uint8_t>(c)); }},
 };
 
-// One row of weights for a tile of two vectors: column c of the first holds code first + c in
+// A tile of two vectors of weights, as it is packed.
+struct PackedTile {
+  std::vector<std::uint8_t> codes, rare;
+};
+
+PackedTile packed_codes(const WeightLayout& layout, std::int64_t elements,
+                        std::vector<std::uint8_t> codes) {
+  std::vector<std::uint8_t> rare(static_cast<std::size_t>(elements / kRareElements));
+  for (std::size_t i = 0; layout.recoded && i < codes.size(); ++i) {
+    const auto line = static_cast<std::int64_t>(i / 64);
+    const auto mark = static_cast<std::size_t>(line / 2 * layout.run / kRareElements);
+    if (layout.rare[codes[i]]) rare[mark] = static_cast<std::uint8_t>(rare[mark] | 1 << line % 2);
+    codes[i] = layout.recoded[codes[i]];
+  }
+  return {codes, rare};
+}
+
+// Column c of the first holds code first + c in
 // element `hot`, everything else is zero.
-std::vector<std::uint8_t> one_hot_weights(const WeightLayout& layout, std::int64_t elements,
-                                          std::int64_t hot, int first) {
+PackedTile one_hot_weights(const WeightLayout& layout, std::int64_t elements, std::int64_t hot,
+                           int first) {
   std::vector<std::uint8_t> packed(static_cast<std::size_t>(elements / layout.run * 128));
   for (int c = 0; c < kVector; ++c) {
     const int place = layout.order[c * layout.run + hot % layout.run];
@@ -166,7 +183,7 @@ std::vector<std::uint8_t> one_hot_weights(const WeightLayout& layout, std::int64
       if (layout.element_bits == 16) packed[at + 1] = static_cast<std::uint8_t>(code >> 8);
     }
   }
-  return packed;
+  return packed_codes(layout, elements, packed);
 }
 
 // Rows of activations that are 1 in element `hot` and 0 elsewhere, as gemm reads them.
@@ -224,7 +241,8 @@ TEST_P(KernelTableTest, DecodesEveryWeightCodeExactlyInsideAGemm) {
         table().gemm(c.codec, {.a = a.data(),
                                .rows = rows,
                                .unit = unit,
-                               .w = reinterpret_cast<const std::byte*>(w.data()),
+                               .w = reinterpret_cast<const std::byte*>(w.codes.data()),
+                               .w_rare = layout.rare ? w.rare.data() : nullptr,
                                .vectors = 2,
                                .elements = kElements,
                                .block = kElements,
@@ -235,6 +253,47 @@ TEST_P(KernelTableTest, DecodesEveryWeightCodeExactlyInsideAGemm) {
                          c.value(first + column), unit, first + column);
         }
       }
+    }
+  }
+}
+
+// The same for one code in a whole column between ones: where the codes around it are common, those
+// that are decode without a look at the rare.
+TEST_P(KernelTableTest, DecodesEveryFp8CodeAmongCommonOnes) {
+  constexpr std::int64_t kElements = 32;
+  const DotUnit unit = table().dot_unit(ActivationCodec::bf16);
+  for (const CodecValues& c : kCodecValues) {
+    if (c.codec != WeightCodec::e4m3fn && c.codec != WeightCodec::e4m3fnuz) continue;
+    SCOPED_TRACE(testing::Message() << "codec " << static_cast<int>(c.codec));
+    const WeightLayout layout = table().weight_layout(c.codec, unit);
+    for (int i = 0; i < 256 * kElements; ++i) {
+      const int code = i / kElements, rows = std::vector{1, 5, 9}[static_cast<std::size_t>(i % 3)];
+      const std::int64_t hot = i % kElements;
+      std::vector<std::uint8_t> codes(static_cast<std::size_t>(kElements / layout.run * 128), 0x38);
+      for (int column = 0; column < kVector; ++column) {
+        const int place = layout.order[column * layout.run + hot % layout.run];
+        codes[static_cast<std::size_t>(hot / layout.run * 128 + place)] =
+            static_cast<std::uint8_t>(code);
+      }
+      const PackedTile w = packed_codes(layout, kElements, codes);
+      const auto a = one_hot_rows(table(), ActivationCodec::bf16, rows, kElements, hot);
+      std::vector<float> panel(static_cast<std::size_t>(panel_floats(kElements)));
+      std::vector<float> out(static_cast<std::size_t>(rows * 32), -7);
+      table().gemm(c.codec, {.a = a.data(),
+                             .rows = rows,
+                             .unit = unit,
+                             .w = reinterpret_cast<const std::byte*>(w.codes.data()),
+                             .w_rare = layout.rare ? w.rare.data() : nullptr,
+                             .vectors = 2,
+                             .elements = kElements,
+                             .block = kElements,
+                             .panel = panel.data(),
+                             .c = out.data()});
+      for (int column = 0; column < kVector; ++column) {
+        expect_decoded(out[static_cast<std::size_t>((rows - 1) * 32 + column)], c.value(code), unit,
+                       code);
+      }
+      ASSERT_EQ(out[16], c.value(0x38));  // the other vector is not disturbed
     }
   }
 }

@@ -17,8 +17,10 @@ MOEGAUGE_INLINE F dot(F x, F w, F acc) {
 }
 
 #include "kernels/cpu/isa/decode_generic.h"
-constexpr const std::uint8_t* kE4m3Order = kOrders.by_run4;
-template <WeightCodec kCodec, DotUnit kUnit>
+template <WeightCodec>
+constexpr bool has_rare_codes = false;
+constexpr WeightLayout fp8_layout(WeightCodec) { return {8, 4, kOrders.by_run4}; }
+template <WeightCodec kCodec, DotUnit kUnit, bool>
 MOEGAUGE_INLINE void decode_run(const std::byte* w, int column, int part,
                                 F (&steps)[part_steps<kCodec, kUnit>]) {
   generic_run<kCodec, kUnit>(w, column, part, steps);
@@ -31,6 +33,7 @@ constexpr std::int64_t fused_limit = 0;
 
 // Each needs what is before it.
 // clang-format off
+#include "kernels/cpu/isa/decode_panel.h"
 #include "kernels/cpu/isa/gemm_body.h"
 #include "kernels/cpu/isa/elementwise_body.h"
 #include "kernels/cpu/isa/table_body.h"

@@ -24,6 +24,7 @@ MOEGAUGE_INLINE F dot(F x, F w, F acc) {
 // clang-format off
 #include "kernels/cpu/isa/decode_generic.h"
 #include "kernels/cpu/isa/decode_avx512.h"
+#include "kernels/cpu/isa/decode_panel.h"
 #include "kernels/cpu/isa/gemm_body.h"
 #include "kernels/cpu/isa/elementwise_body.h"
 #include "kernels/cpu/isa/table_body.h"

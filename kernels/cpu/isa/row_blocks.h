@@ -11,7 +11,7 @@ struct RowBlocks {
   }
 };
 
-template <int kValue>
+template <auto kValue>
 struct Constant {
-  static constexpr int value = kValue;
+  static constexpr auto value = kValue;
 };

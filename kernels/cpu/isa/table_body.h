@@ -30,6 +30,20 @@ double dot_loop_as(std::int64_t iterations) {
   return static_cast<double>(iterations) * kChains * L * 2.0 * elements_per_step(kUnit);
 }
 
+template <WeightCodec kCodec, DotUnit kUnit>
+void decode_loop_as(const std::byte* w, std::int64_t bytes) {
+  for (std::int64_t at = 0; at < bytes; at += 64) {
+#pragma GCC unroll 2
+    for (int part = 0; part < run_length<kCodec> / part_length<kCodec>; ++part) {
+      for (int column = 0; column < kVector; column += L) {
+        F steps[part_steps<kCodec, kUnit>];
+        decode_run<kCodec, kUnit, false>(w + at, column, part, steps);
+        for (F& step : steps) MOEGAUGE_OPAQUE(step);
+      }
+    }
+  }
+}
+
 DotUnit dot_unit(ActivationCodec codec) {
   return kBf16Dot && codec != ActivationCodec::fp16 ? DotUnit::bf16_pair : DotUnit::fp32;
 }
@@ -46,7 +60,7 @@ WeightLayout weight_layout(WeightCodec codec, DotUnit) {
       return layout(kOrders.by_run2);
     case WeightCodec::e4m3fn:
     case WeightCodec::e4m3fnuz:
-      return layout(kE4m3Order);
+      return fp8_layout(codec);
     case WeightCodec::int8:
       return layout(kOrders.by_run4);
     case WeightCodec::int4:
@@ -56,31 +70,43 @@ WeightLayout weight_layout(WeightCodec codec, DotUnit) {
   return {};
 }
 
-template <WeightCodec kCodec>
-void gemm_of(const GemmArgs& args) {
-  if constexpr (kBf16Dot && kCodec != WeightCodec::fp16) {
-    if (args.unit == DotUnit::bf16_pair) return gemm_as<kCodec, DotUnit::bf16_pair>(args);
+// Calls fn with codec and unit as compile-time constants, if the level has them together.
+template <typename Fn>
+void with_codec_and_unit(WeightCodec codec, DotUnit unit, const Fn& fn) {
+  const auto with_unit = [&](auto constant) {
+    if constexpr (kBf16Dot && constant.value != WeightCodec::fp16) {
+      if (unit == DotUnit::bf16_pair) return fn(constant, Constant<DotUnit::bf16_pair>());
+    }
+    fn(constant, Constant<DotUnit::fp32>());
+  };
+  switch (codec) {
+    case WeightCodec::bf16:
+      return with_unit(Constant<WeightCodec::bf16>());
+    case WeightCodec::fp16:
+      return with_unit(Constant<WeightCodec::fp16>());
+    case WeightCodec::e4m3fn:
+      return with_unit(Constant<WeightCodec::e4m3fn>());
+    case WeightCodec::e4m3fnuz:
+      return with_unit(Constant<WeightCodec::e4m3fnuz>());
+    case WeightCodec::int8:
+      return with_unit(Constant<WeightCodec::int8>());
+    case WeightCodec::int4:
+      return with_unit(Constant<WeightCodec::int4>());
+    case WeightCodec::e2m1:
+      return with_unit(Constant<WeightCodec::e2m1>());
   }
-  gemm_as<kCodec, DotUnit::fp32>(args);
 }
 
 void gemm(WeightCodec codec, const GemmArgs& args) {
-  switch (codec) {
-    case WeightCodec::bf16:
-      return gemm_of<WeightCodec::bf16>(args);
-    case WeightCodec::fp16:
-      return gemm_of<WeightCodec::fp16>(args);
-    case WeightCodec::e4m3fn:
-      return gemm_of<WeightCodec::e4m3fn>(args);
-    case WeightCodec::e4m3fnuz:
-      return gemm_of<WeightCodec::e4m3fnuz>(args);
-    case WeightCodec::int8:
-      return gemm_of<WeightCodec::int8>(args);
-    case WeightCodec::int4:
-      return gemm_of<WeightCodec::int4>(args);
-    case WeightCodec::e2m1:
-      return gemm_of<WeightCodec::e2m1>(args);
-  }
+  with_codec_and_unit(codec, args.unit, [&](auto of_weights, auto of_dots) {
+    gemm_as<of_weights.value, of_dots.value>(args);
+  });
+}
+
+void decode_loop(WeightCodec codec, DotUnit unit, const std::byte* w, std::int64_t bytes) {
+  with_codec_and_unit(codec, unit, [&](auto of_weights, auto of_dots) {
+    decode_loop_as<of_weights.value, of_dots.value>(w, bytes);
+  });
 }
 
 double dot_loop(DotUnit unit, std::int64_t iterations) {
@@ -110,5 +136,6 @@ constexpr KernelTable make_table(const char* name) {
           .decode_fp8 = decode_fp8,
           .encode_fp8 = encode_fp8,
           .sum = sum,
-          .dot_loop = dot_loop};
+          .dot_loop = dot_loop,
+          .decode_loop = decode_loop};
 }
