@@ -404,6 +404,7 @@ void GroupedGemmKernel::multiply(const Task& task, const std::byte* expert, Thre
                    .rows = task.rows,
                    .unit = unit_,
                    .w = expert + layout_.tile_offset(tile),
+                   .w_rare = layout_.rare_marks(expert, tile),
                    .scale_type = recipe_.scale_type,
                    .w_scale = recipe_.scaled() ? expert + layout_.scale_offset(tile) : nullptr,
                    .w_zero = recipe_.zero_points ? expert + layout_.zero_offset(tile) : nullptr,
