@@ -241,6 +241,7 @@ void MatrixLayout::pack(const ConstMatrix& w, const std::vector<float>& bias,
     auto* biases = reinterpret_cast<float*>(out + bias_offset(t));
     if (recipe_.scaled()) pack_per_group(w, order, scheme.weight_scale, t, out + scale_offset(t));
     if (recipe_.zero_points) pack_per_group(w, order, scheme.weight_zero, t, out + zero_offset(t));
+    if (element_.rare) std::memset(out + rare_offset(t), 0, index(marks_of_tile()));
     for (int v = 0; v < tile_vectors(t); ++v) {
       pack_vector(w, order, t, v, out);
       for (int lane = 0; bias_ && lane < kVector; ++lane) {
