@@ -5,6 +5,7 @@
 #include "harness/commands/convert.h"
 #include "harness/commands/doctor.h"
 #include "harness/commands/explain.h"
+#include "harness/commands/export.h"
 #include "harness/commands/gate.h"
 #include "harness/commands/list.h"
 #include "harness/commands/report.h"
@@ -19,6 +20,7 @@ std::span<const Command> all_commands() {
       Command{"gate", "Judge a result against a baseline: pass, fail or no verdict", add_gate},
       Command{"compare", "Show two results side by side, and the rivals within each", add_compare},
       Command{"report", "Show results as one page of charts and tables", add_report},
+      Command{"export", "Write results in the formats of other tools", add_export},
       Command{"convert", "Convert MXFP8 weights of a checkpoint to block FP8", add_convert},
       Command{"list", "List backends, schemes, models, suites, configs or policies", add_list},
       Command{"explain", "Say which backend would serve a layer, and why no other", add_explain},

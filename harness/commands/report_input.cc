@@ -40,11 +40,12 @@ ReportFile read_one(const std::string& file, const ReportFiles& files, const std
 
 }  // namespace
 
-void add_report_files(CLI::App& app, ReportFiles& files) {
+void add_report_files(CLI::App& app, ReportFiles& files, Baseline baseline) {
   app.add_option("RESULT", files.results, "Result files")->required();
+  add_filter(app, files.filter, "Only cases whose id matches this glob");
+  if (baseline == Baseline::none) return;
   app.add_option("--baseline", files.baseline, "Result file to judge them against");
   add_policy(app, files.policy, "Name of a shipped policy, or a policy file");
-  add_filter(app, files.filter, "Only cases whose id matches this glob");
 }
 
 std::vector<NamedFile> named_files(const ReportFiles& files) {

@@ -18,8 +18,9 @@ struct ReportFiles {
   std::string filter = "*";
 };
 
-// RESULT..., --baseline, --policy, --filter
-void add_report_files(CLI::App& app, ReportFiles& files);
+// RESULT..., --filter, and where a baseline makes sense --baseline and --policy.
+enum class Baseline { allowed, none };
+void add_report_files(CLI::App& app, ReportFiles& files, Baseline baseline = Baseline::allowed);
 // What an output must not overwrite.
 std::vector<NamedFile> named_files(const ReportFiles& files);
 

@@ -77,6 +77,41 @@ std::string data_script(const char* id, const Json& json) {
          "</script>";
 }
 
+// A layer named if_FIELD is of rows that have the field; without any it has no place in a scale.
+void drop_empty_layers(Json& spec, const std::vector<Row>& rows) {
+  if (!spec.contains("layer")) return;
+  Json kept = Json::array();
+  for (Json& layer : spec["layer"]) {
+    const std::string name = layer.value("name", "");
+    if (!name.starts_with("if_") ||
+        std::ranges::any_of(rows, [&](const Row& row) { return row.contains(name.substr(3)); })) {
+      kept.push_back(std::move(layer));
+    }
+  }
+  spec["layer"] = std::move(kept);
+}
+
+// With one domain the legends of colour and shape become one.
+void name_domains(Json& spec, const std::vector<Row>& rows) {
+  for (const char* channel : {"color", "shape"}) {
+    Json* const encoding = spec.contains("encoding") ? &spec["encoding"] : nullptr;
+    if (encoding == nullptr || !encoding->contains(channel)) continue;
+    Json& what = (*encoding)[channel];
+    if (!what.is_object() || !what.contains("field") || what.contains("scale")) continue;
+    Json domain = Json::array();
+    for (const Row& row : rows) {
+      const auto found = row.find(what["field"].get<std::string>());
+      if (found != row.end() && std::ranges::find(domain, *found) == domain.end())
+        domain.push_back(*found);
+    }
+    what["scale"] = {{"domain", std::move(domain)}};
+  }
+  if (spec.contains("spec")) name_domains(spec["spec"], rows);
+  if (spec.contains("layer")) {
+    for (Json& layer : spec["layer"]) name_domains(layer, rows);
+  }
+}
+
 }  // namespace
 
 std::vector<Chart> all_charts() {
@@ -119,7 +154,14 @@ nlohmann::ordered_json chart_with_data(const std::string& chart, const ReportRow
   if (found == charts.end()) throw std::out_of_range("no chart " + chart);
   Json spec = Json::parse(found->spec);
   const std::string table = spec.at("data").at("name");
-  spec["datasets"] = {{table, rows.table(table)}};
+  const std::string needs = spec.at("usermeta").at("needs");
+  std::vector<Row> drawn;
+  for (const Row& row : rows.table(table)) {
+    if (row.contains(needs)) drawn.push_back(row);
+  }
+  drop_empty_layers(spec.at("spec"), drawn);
+  name_domains(spec, drawn);
+  spec["datasets"] = {{table, std::move(drawn)}};
   return spec;
 }
 

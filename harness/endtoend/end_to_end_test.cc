@@ -1,0 +1,212 @@
+#include "harness/endtoend/end_to_end.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/endtoend/samples.h"
+#include "reference/base/input_error.h"
+#include "reference/base/text_file.h"
+
+namespace moegauge {
+namespace {
+
+using testing::HasSubstr;
+using testing::SizeIs;
+
+constexpr const char* folder = "harness/endtoend/testdata/";
+
+TEST(Pasted, AServingBlockGivesEveryNumberAndKeepsWhatItDoesNotKnow) {
+  const auto rows = read_pasted(
+      "============ Serving Benchmark Result ============\n"
+      "Successful requests:          160\n"
+      "Request throughput (req/s):   1.06\n"
+      "Total Token throughput (tok/s): 2127.93\n"
+      "Peak requests held:           12\n"
+      "---------------Time to First Token----------------\n"
+      "Mean TTFT (ms):               268.25\n"
+      "P99 TTFT (ms):                1199.93\n"
+      "Median ITL (ms):              29.34\n"
+      "==================================================\n",
+      "paste.txt");
+  ASSERT_THAT(rows, SizeIs(1));
+  EXPECT_EQ(rows[0].op, "serve");
+  EXPECT_EQ(rows[0].number("requests"), 160);
+  EXPECT_EQ(rows[0].number("requests_per_s"), 1.06);
+  EXPECT_EQ(rows[0].number("total_tokens_per_s"), 2127.93);
+  EXPECT_EQ(rows[0].number("ttft_ms.mean"), 268.25);
+  EXPECT_EQ(rows[0].number("ttft_ms.p99"), 1199.93);
+  EXPECT_EQ(rows[0].number("itl_ms.median"), 29.34);
+  EXPECT_EQ(rows[0].unknown["Peak requests held"], 12);
+  EXPECT_EQ(rows[0].source, "paste.txt:1");
+}
+
+TEST(Pasted, ThroughputLines) {
+  const auto rows = read_pasted(
+      "Throughput: 6.47 requests/s, 13159.90 total tokens/s, 6468.73 output tokens/s\n"
+      "Throughput: 7.94 requests/s, 16143.27 total tokens/s, 7937.78 output tokens/s\n",
+      "p");
+  ASSERT_THAT(rows, SizeIs(2));
+  EXPECT_EQ(rows[1].number("requests_per_s"), 7.94);
+  EXPECT_EQ(rows[1].number("total_tokens_per_s"), 16143.27);
+  EXPECT_EQ(rows[1].number("output_tokens_per_s"), 7937.78);
+}
+
+TEST(Pasted, AProgressLineAndTheTableBelowItAreOfOneModelAndBlankCellsContinue) {
+  const auto rows = read_pasted(
+      "Processed prompts: 100%|████| 1319/1319 [00:48<00:00, 27.46it/s, est. speed input: 23890.23 "
+      "toks/s, output: 2823.34 toks/s\n"  // as pasted: without its last bracket
+      "vllm (pretrained=org/scout,tensor_parallel_size=4), gen_kwargs: (None), limit: None\n"
+      "|Tasks|Version|     Filter     |n-shot|  Metric   |   |Value |   |Stderr|\n"
+      "|-----|------:|----------------|-----:|-----------|---|-----:|---|-----:|\n"
+      "|gsm8k|      3|flexible-extract|     5|exact_match|↑  |0.9189|±  |0.0075|\n"
+      "|     |       |strict-match    |     5|exact_match|↑  |0.9045|±  |N/A|\n",
+      "p");
+  ASSERT_THAT(rows, SizeIs(3));
+  EXPECT_EQ(rows[0].model, "org/scout");
+  EXPECT_EQ(rows[0].number("requests_per_s"), 27.46);
+  EXPECT_EQ(rows[0].number("input_tokens_per_s"), 23890.23);
+  EXPECT_EQ(rows[1].model, "org/scout");
+  EXPECT_EQ(rows[1].number("value"), 0.9189);
+  EXPECT_EQ(rows[1].number("stderr"), 0.0075);
+  EXPECT_EQ(rows[2].labels.at("task"), "gsm8k");
+  EXPECT_EQ(rows[2].labels.at("version"), "3");
+  EXPECT_EQ(rows[2].labels.at("filter"), "strict-match");
+  EXPECT_EQ(rows[2].number("stderr"), std::nullopt);
+}
+
+TEST(Pasted, ATableWithTabsAndUnderlines) {
+  const auto rows = read_pasted(
+      "Tasks\tVersion\tFilter\tn-shot\tMetric\t\tValue\t\tStderr\n"
+      "gsm8k\t3\tflexible-extract\t5\texact_match\t_\t0.9272\t_\t0.0072\n"
+      "\t\tstrict-match\t5\texact_match\t_\t0.9295\t_\t0.0071\n",
+      "p");
+  ASSERT_THAT(rows, SizeIs(2));
+  EXPECT_EQ(rows[1].labels.at("task"), "gsm8k");
+  EXPECT_EQ(rows[1].number("value"), 0.9295);
+  EXPECT_EQ(rows[1].number("stderr"), 0.0071);
+}
+
+TEST(Pasted, AColumnPerVariantAndNoAverages) {
+  const auto rows = read_pasted(
+      "org/model-a\n\nTTFT (ms)\n\nISL-OSL\tUntuned\tTuned\n512-512\t1176.38\t982.67\n"
+      "16384-2048\t126817.12\t131106.68\nAverage\t24749.45\t24955.37\n\n"
+      "TPOT (ms)\n\nISL-OSL\tUntuned\tTuned\n512-512\t35.04\t33.18\n",
+      "p");
+  ASSERT_THAT(rows, SizeIs(6));
+  EXPECT_EQ(rows[0].model, "org/model-a");
+  EXPECT_EQ(rows[0].labels.at("variant"), "Untuned");
+  EXPECT_EQ(rows[3].labels.at("input_output"), "16384-2048");
+  EXPECT_EQ(rows[3].number("ttft_ms.mean"), 131106.68);
+  EXPECT_EQ(rows[5].number("tpot_ms.mean"), 33.18);
+  EXPECT_EQ(rows[0].point(), rows[1].point());
+  EXPECT_NE(rows[0].point(), rows[2].point());
+}
+
+TEST(Pasted, ThroughputPerDeviceBeforeAndAfter) {
+  const auto rows = read_pasted(
+      "Parallelism\tConcurrency\tPrevious\tPatched\tChange\nTP8\t1\t99.88\t104.94\t+5.1%\n", "p");
+  ASSERT_THAT(rows, SizeIs(2));
+  EXPECT_EQ(rows[1].labels.at("parallelism"), "TP8");
+  EXPECT_EQ(rows[1].labels.at("variant"), "Patched");
+  EXPECT_EQ(rows[1].number("total_tokens_per_s_per_gpu"), 104.94);
+  const auto points = read_pasted(
+      "Sequence\tParallelism\tConcurrency\tTotal tok/s/GPU\n8K/1K\tTP8+EP8\t256\t1469.05\n", "p");
+  ASSERT_THAT(points, SizeIs(1));
+  EXPECT_EQ(points[0].labels.at("input_output"), "8K/1K");
+  EXPECT_FALSE(points[0].labels.contains("variant"));
+  EXPECT_EQ(points[0].number("total_tokens_per_s_per_gpu"), 1469.05);
+}
+
+TEST(Pasted, PercentagesOfAnAccuracyTable) {
+  const auto rows =
+      read_pasted("Metric\tUntuned\tTuned\nexact_match, strict-match\t83.24%\t83.40%\n", "p");
+  ASSERT_THAT(rows, SizeIs(2));
+  EXPECT_EQ(rows[0].op, "eval");
+  EXPECT_DOUBLE_EQ(*rows[1].number("value"), 0.834);
+  EXPECT_EQ(rows[1].number("stderr"), std::nullopt);
+}
+
+TEST(Pasted, TextThatHoldsNoResultIsRefused) {
+  EXPECT_THROW(read_pasted("It was much faster.\n", "mail.txt"), InputError);
+}
+
+TEST(ToolJson, WhatLmEvaluationHarnessWrote) {
+  const std::string file = std::string(folder) + "lm_eval_results.json";
+  const auto rows = read_tool_json(read_text_file(file), file);
+  ASSERT_THAT(rows, SizeIs(1));
+  EXPECT_EQ(rows[0].op, "eval");
+  EXPECT_EQ(rows[0].labels.at("task"), "tiny_sums");
+  EXPECT_EQ(rows[0].labels.at("metric"), "acc");
+  EXPECT_EQ(rows[0].labels.at("filter"), "none");
+  EXPECT_EQ(rows[0].number("value"), 0.5);
+  EXPECT_EQ(rows[0].number("stderr"), 0.28867513459481287);
+  EXPECT_EQ(rows[0].number("samples"), 4);
+}
+
+TEST(ToolJson, AStandardErrorThatIsNotApplicableIsAbsent) {
+  const auto rows = read_tool_json(
+      R"({"results": {"t": {"alias": "t", "bleu,none": 0.3, "bleu_stderr,none": "N/A"}}})", "r");
+  ASSERT_THAT(rows, SizeIs(1));
+  EXPECT_EQ(rows[0].number("stderr"), std::nullopt);
+}
+
+TEST(ToolJson, AServingResultOfVllm) {
+  const auto rows = read_tool_json(
+      R"({"date": "20261130", "model_id": "m", "max_concurrency": 32, "request_throughput": 1.36,
+          "mean_ttft_ms": 191.74, "p99_itl_ms": 44.99, "ttfts": [0.1, 0.2], "rtfx": 3})",
+      "s");
+  ASSERT_THAT(rows, SizeIs(1));
+  EXPECT_EQ(rows[0].model, "m");
+  EXPECT_EQ(rows[0].labels.at("concurrency"), "32");
+  EXPECT_EQ(rows[0].number("requests_per_s"), 1.36);
+  EXPECT_EQ(rows[0].number("ttft_ms.mean"), 191.74);
+  EXPECT_EQ(rows[0].number("itl_ms.p99"), 44.99);
+  EXPECT_EQ(rows[0].unknown["rtfx"], 3);
+  EXPECT_FALSE(rows[0].unknown.contains("ttfts"));
+}
+
+TEST(ToolJson, ThroughputAndLatencyResultsOfVllm) {
+  const auto throughput = read_tool_json(
+      R"({"elapsed_time": 2, "num_requests": 4, "requests_per_second": 2, "tokens_per_second": 9})",
+      "t");
+  EXPECT_EQ(throughput[0].number("total_tokens_per_s"), 9);
+  const auto latency = read_tool_json(
+      R"({"avg_latency": 0.5, "latencies": [0.5], "percentiles": {"50": 0.4, "99": 0.75}})", "l");
+  EXPECT_EQ(latency[0].number("e2e_ms.mean"), 500);
+  EXPECT_EQ(latency[0].number("e2e_ms.median"), 400);
+  EXPECT_EQ(latency[0].number("e2e_ms.p99"), 750);
+}
+
+TEST(ToolJson, AnythingElseIsRefused) {
+  EXPECT_THROW(read_tool_json("{\"a\": 1}", "x"), InputError);
+  EXPECT_THROW(read_tool_json("[]", "x"), InputError);
+}
+
+TEST(EndToEndRow, ComesBackFromJson) {
+  const EndToEndRow row{.op = "eval",
+                        .model = "m",
+                        .labels = {{"task", "t"}},
+                        .numbers = {{"value", 0.25}},
+                        .source = "f:1",
+                        .unknown = {{"k", 1}}};
+  const EndToEndRow back = end_to_end_from_json(to_json(row), "w");
+  EXPECT_EQ(to_json(back), to_json(row));
+}
+
+TEST(Samples, PairsOfTwoRunsOfTheHarness) {
+  const auto read = [](const char* name) {
+    const std::string file = std::string(folder) + name;
+    return read_samples(read_text_file(file), "acc", file);
+  };
+  const SampleScores a = read("lm_eval_samples_a.jsonl"), b = read("lm_eval_samples_b.jsonl");
+  // a answered questions 0 and 3 rightly, b none.
+  const Discordant pairs = discordant_of(b, a, "none", "b");
+  EXPECT_EQ(pairs.only_old, 2);
+  EXPECT_EQ(pairs.only_new, 0);
+  SampleScores fewer = a;
+  fewer.erase(fewer.begin());
+  EXPECT_THROW(discordant_of(b, fewer, "none", "b"), InputError);
+}
+
+}  // namespace
+}  // namespace moegauge
