@@ -16,7 +16,7 @@ Varying varying_of(const ReportInput& input) {
     for (const CaseRecord& record : file.result.cases) {
       const CaseCoordinates& c = record.coordinates;
       if (first == nullptr) first = &c;
-      varying.op |= c.op != first->op;
+      varying.op |= op_label(c) != op_label(*first);
       varying.routing |= c.routing != first->routing;
       varying.inputs |= c.inputs != first->inputs;
       varying.cache |= c.cache != first->cache;
@@ -53,7 +53,7 @@ namespace {
 // only what differs anywhere in this report.
 std::string panel_of(const CaseCoordinates& c, const std::string& layer, const Varying& varying) {
   std::vector<std::string> words = {layer, c.scheme};
-  if (varying.op) words.push_back(c.op);
+  if (varying.op) words.push_back(op_label(c));
   if (varying.routing) words.push_back(c.routing);
   if (varying.inputs) words.push_back(c.inputs);
   if (varying.launch) words.push_back(c.launch);
@@ -137,7 +137,7 @@ Row coordinates_row(const CaseRecord& record, const ReportFile& file, const Vary
   const std::string backend = record.backend.empty() ? c.backend : record.backend;
   const std::string config = shown_config(c);
   Row row;
-  row["op"] = c.op;
+  row["op"] = op_label(c);
   row["model"] = c.model;
   row["layer"] = layer;
   row["scheme"] = c.scheme;
