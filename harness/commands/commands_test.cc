@@ -48,6 +48,40 @@ TEST_F(CommandLine, GateOnABaselineThatIsNoJsonExitsWith2) {
   EXPECT_THAT(err_, HasSubstr("broken.json"));
 }
 
+TEST_F(CommandLine, GateJudgesSeveralFilesAsProcesses) {
+  std::vector<std::string> words = {"gate"};
+  for (const bool baseline : {false, true}) {
+    if (baseline) words.push_back("--baseline");
+    for (int i = 0; i < 5; ++i) {
+      Result process = model_result_;
+      for (CaseRecord& record : process.cases) {
+        scale_latency(record, (baseline ? 1 : 1.1) * (1 + 0.002 * i + (baseline ? 0.0001 : 0)));
+      }
+      const std::string name = (baseline ? "b" : "n") + std::to_string(i) + ".json";
+      write(name, process);
+      words.push_back(path(name));
+    }
+  }
+  EXPECT_EQ(run(words), 1);
+  EXPECT_THAT(out_, HasSubstr("5 processes against 5"));
+  words.push_back(path("b1.json"));
+  EXPECT_EQ(run(words), 2);
+  EXPECT_THAT(err_, HasSubstr("the same measurements as"));
+}
+
+TEST_F(CommandLine, GateReadsACalibration) {
+  std::string text = "{\"schema\": \"moegauge.calibration/1\", \"devices\": [{\"device\": \"" +
+                     model_result_.cases[0].device + "\", \"cases\": [";
+  for (const CaseRecord& record : model_result_.cases) {
+    text += std::string(record.id() == model_result_.cases[0].id() ? "" : ",") + "{\"id\": \"" +
+            record.id() + "\", \"between\": 0.002, \"within\": 0.001, \"processes\": 12}";
+  }
+  write_text("c.json", text + "]}]}");
+  EXPECT_EQ(gate("r.json", "r.json", {"--calibration", path("c.json"), "--explain", "*M=1"}), 0);
+  EXPECT_THAT(out_, HasSubstr("calibration of 12 processes"));
+  EXPECT_EQ(gate("r.json", "r.json", {"--calibration", path("r.json")}), 2);
+}
+
 TEST_F(CommandLine, GateWithAFilterThatMatchesNothingExitsWith4) {
   EXPECT_EQ(gate("r.json", "r.json", {"--filter", "nothing*"}), 4);
   EXPECT_THAT(out_, HasSubstr("NO VERDICT: no case matched"));

@@ -1,25 +1,28 @@
 #include "harness/commands/gate.h"
 
 #include <CLI/CLI.hpp>
-#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
-#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "harness/commands/options.h"
 #include "harness/commands/output_place.h"
 #include "harness/commands/results.h"
 #include "harness/commands/shipped_limits.h"
+#include "harness/judge/calibration.h"
+#include "harness/judge/evidence.h"
 #include "harness/judge/judge.h"
 #include "harness/judge/report.h"
 #include "harness/result/safe_file.h"
 #include "harness/root.h"
 #include "harness/suite/select.h"
+#include "reference/base/input_error.h"
 
 namespace moegauge {
 namespace {
@@ -27,7 +30,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct GateOptions {
-  std::string result, baseline;
+  std::vector<std::string> results, baselines;
+  std::string calibration;
   std::string policy = "default";
   std::string filter = "*";
   std::string explain;
@@ -37,8 +41,15 @@ struct GateOptions {
 };
 
 void declare_options(CLI::App& app, GateOptions& o) {
-  app.add_option("RESULT", o.result, "Result file to judge")->required();
-  app.add_option("--baseline", o.baseline, "Result file to judge it against")->required();
+  app.add_option("RESULT", o.results,
+                 "Result file to judge; several are several processes of the same cases")
+      ->required();
+  app.add_option("--baseline", o.baselines,
+                 "Result file to judge it against; several are several processes")
+      ->required()
+      ->expected(1, -1);
+  app.add_option("--calibration", o.calibration,
+                 "How much processes differ on this device: a file of moegauge doctor --calibrate");
   add_policy(app, o.policy, "Name of a shipped policy, or a policy file");
   add_filter(app, o.filter, "Only cases whose id matches this glob, on both sides");
   app.add_option("--explain", o.explain,
@@ -60,7 +71,10 @@ void declare_options(CLI::App& app, GateOptions& o) {
       "  moegauge run suites/quick.json --out base.json\n"
       "  (change a kernel, build)\n"
       "  moegauge run suites/quick.json --out now.json\n"
-      "  moegauge gate now.json --baseline base.json --markdown gate.md");
+      "  moegauge gate now.json --baseline base.json --markdown gate.md\n\n"
+      "One process against one sees large changes only. Several results and baselines are judged "
+      "as processes:\n"
+      "  moegauge gate now1.json now2.json now3.json --baseline night*.json --calibration c.json");
 }
 
 void print_github(const Judgement& judgement, const ReportTitle& title,
@@ -86,11 +100,52 @@ bool print_explanations(const Judgement& judgement, const std::string& glob, std
 
 // Before anything is read, so that a wrong command line costs nothing.
 void require_own_places(const GateOptions& o, const fs::path& policy) {
-  const std::array taken = {NamedFile{"the result", o.result},
-                            NamedFile{"the baseline", o.baseline}, NamedFile{"the policy", policy},
-                            NamedFile{"--junit", o.junit}};
+  std::vector<NamedFile> taken = {NamedFile{"the policy", policy},
+                                  NamedFile{"the calibration", o.calibration}};
+  for (const std::string& file : o.results) taken.push_back({"the result", file});
+  for (const std::string& file : o.baselines) taken.push_back({"the baseline", file});
+  if (!o.junit.empty()) require_own_place("--junit", o.junit, taken);
+  taken.push_back({"--junit", o.junit});
   if (!o.markdown.empty()) require_own_place("--markdown", o.markdown, taken);
-  if (!o.junit.empty()) require_own_place("--junit", o.junit, std::span(taken).first(3));
+}
+
+struct Side {
+  std::vector<Result> processes;
+  std::string cut;    // where the first file that was cut was cut
+  std::string title;  // as a report names them
+};
+
+const std::vector<double>* first_samples(const Result& result) {
+  for (const CaseRecord& record : result.cases) {
+    if (record.measured() != nullptr) return &record.measured()->latency.samples;
+  }
+  return nullptr;
+}
+
+// One process given twice would count as two that agree in every digit.
+void refuse_repeated(const std::vector<std::string>& files, const std::vector<Result>& processes) {
+  std::map<std::vector<double>, std::size_t> seen;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const std::vector<double>* samples = first_samples(processes[i]);
+    if (samples == nullptr || samples->empty()) continue;
+    const auto [known, is_new] = seen.emplace(*samples, i);
+    if (is_new) continue;
+    throw InputError(files[i], "the same measurements as " + files[known->second],
+                     "give each process once");
+  }
+}
+
+Side load_side(const std::vector<std::string>& files, const Environment& environment) {
+  Side side;
+  for (const std::string& file : files) {
+    LoadedResult loaded = load_for_judging(file, environment);
+    if (side.cut.empty()) side.cut = loaded.truncated.value_or("");
+    side.processes.push_back(std::move(loaded.result));
+  }
+  refuse_repeated(files, side.processes);
+  side.title = files.front();
+  if (files.size() > 1) side.title += " and " + std::to_string(files.size() - 1) + " more";
+  return side;
 }
 
 int gate(const GateOptions& o, const Environment& environment) {
@@ -98,18 +153,23 @@ int gate(const GateOptions& o, const Environment& environment) {
   const fs::path policy_file = find_policy(o.policy, root);
   require_own_places(o, policy_file);
   const Policy policy = load_policy(policy_file);
-  const LoadedResult result = load_for_judging(o.result, environment);
-  if (std::error_code ignored; !fs::exists(o.baseline, ignored)) {
-    environment.err << "moegauge: " << o.baseline
+  const Calibration calibration =
+      o.calibration.empty() ? Calibration{} : load_calibration(o.calibration);
+  Side result = load_side(o.results, environment);
+  for (const std::string& file : o.baselines) {
+    if (std::error_code ignored; fs::exists(file, ignored)) continue;
+    environment.err << "moegauge: " << file
                     << ": no such baseline, so no verdict; record one with moegauge run --out\n";
     return exit_no_verdict;
   }
-  const LoadedResult baseline = load_for_judging(o.baseline, environment);
-  Judgement judgement =
-      judge(result.result, baseline.result, policy, shipped_limits(root), o.filter);
-  judgement.cut = result.truncated.value_or(baseline.truncated.value_or(""));
+  Side baseline = load_side(o.baselines, environment);
+  const Evidence evidence = gather(result.processes, baseline.processes, calibration);
+  Judgement judgement = judge(representative(std::move(result.processes)),
+                              representative(std::move(baseline.processes)), policy,
+                              shipped_limits(root), o.filter, evidence);
+  judgement.cut = !result.cut.empty() ? result.cut : baseline.cut;
 
-  const ReportTitle title{.result = o.result, .baseline = o.baseline};
+  const ReportTitle title{.result = result.title, .baseline = baseline.title};
   if (!o.markdown.empty()) replace_file(o.markdown, markdown_report(judgement, title));
   if (!o.junit.empty()) replace_file(o.junit, junit_report(judgement, title));
   if (o.json) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,17 @@ struct LatencyVerdict {
 };
 LatencyVerdict judge_latency(const Measured& result, const Measured& baseline,
                              const LatencyRule& rule, double confidence);
+
+// Whether a case's processes, or a known spread, say more than one process's samples.
+bool judged_by_processes(const CaseEvidence& evidence);
+
+struct ProcessCase {
+  const CaseEvidence* evidence = nullptr;
+  const LatencyRule* rule = nullptr;
+};
+// Parallel to `cases`; every one judged_by_processes.
+std::vector<LatencyVerdict> judge_latencies(std::span<const ProcessCase> cases,
+                                            const Policy& policy);
 
 // The limits that ship with a case's scheme where the policy has none of its own.
 ErrorLimits limits_in_force(const ErrorRule& rule, const std::optional<TotalRule>& total,

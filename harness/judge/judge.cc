@@ -62,7 +62,10 @@ std::optional<Finding> no_comparison(const CaseRecord& record, const CaseRecord&
 
 class Judge {
  public:
-  Judge(const Policy& policy, const ShippedLimits& shipped) : policy_(policy), shipped_(shipped) {}
+  // `latencies`: of the cases that several processes judge, by id.
+  Judge(const Policy& policy, const ShippedLimits& shipped,
+        const std::map<std::string, LatencyVerdict>& latencies)
+      : policy_(policy), shipped_(shipped), latencies_(latencies) {}
 
   CaseVerdict operator()(const CaseRecord& record, const CaseRecord* baseline) const {
     CaseVerdict verdict{.id = record.id(), .repro = record.repro};
@@ -117,8 +120,12 @@ class Judge {
           {Verdict::pass, "latency", "0 tokens take no time: nothing to compare"});
       return;
     }
+    const auto by_processes = latencies_.find(verdict.id);
     LatencyVerdict latency =
-        judge_latency(now, then, policy_.latency_rule(record.coordinates), policy_.confidence);
+        by_processes != latencies_.end()
+            ? by_processes->second
+            : judge_latency(now, then, policy_.latency_rule(record.coordinates),
+                            policy_.confidence);
     verdict.findings.push_back(std::move(latency.finding));
     verdict.latency = latency.numbers;
   }
@@ -152,7 +159,32 @@ class Judge {
 
   const Policy& policy_;
   const ShippedLimits& shipped_;
+  const std::map<std::string, LatencyVerdict>& latencies_;
 };
+
+// Both sides' latencies mean the same and can be trusted.
+bool comparable(const CaseRecord& now, const CaseRecord& then) {
+  if (!now.measured() || !then.measured() || now.coordinates.tokens == 0) return false;
+  return !now.measured()->suspect && !then.measured()->suspect && !mismatch(now, then);
+}
+
+std::map<std::string, LatencyVerdict> by_processes(const CasesById& now, const CasesById& then,
+                                                   const Policy& policy, const Evidence& evidence) {
+  std::vector<std::string> ids;
+  std::vector<ProcessCase> cases;
+  for (const auto& [id, record] : now) {
+    const auto counterpart = then.find(id);
+    const auto known = evidence.find(id);
+    if (counterpart == then.end() || known == evidence.end()) continue;
+    if (!comparable(*record, *counterpart->second) || !judged_by_processes(known->second)) continue;
+    ids.push_back(id);
+    cases.push_back({&known->second, &policy.latency_rule(record->coordinates)});
+  }
+  std::vector<LatencyVerdict> verdicts = judge_latencies(cases, policy);
+  std::map<std::string, LatencyVerdict> by_id;
+  for (std::size_t i = 0; i < ids.size(); ++i) by_id.emplace(ids[i], std::move(verdicts[i]));
+  return by_id;
+}
 
 std::vector<std::string_view> fields_of(std::string_view id) {
   std::vector<std::string_view> fields;
@@ -216,10 +248,11 @@ std::size_t Judgement::count(Verdict verdict) const {
 }
 
 Judgement judge(const Result& result, const Result& baseline, const Policy& policy,
-                const ShippedLimits& shipped, const std::string& filter) {
+                const ShippedLimits& shipped, const std::string& filter, const Evidence& evidence) {
   const CasesById now = index_cases(result, filter);
   const CasesById then = index_cases(baseline, filter);
-  const Judge judge_case(policy, shipped);
+  const std::map<std::string, LatencyVerdict> latencies = by_processes(now, then, policy, evidence);
+  const Judge judge_case(policy, shipped, latencies);
 
   Judgement judgement{.policy = policy.name, .strict = policy.strict};
   std::vector<double> ratios;

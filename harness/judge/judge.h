@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/judge/change.h"
+#include "harness/judge/evidence.h"
 #include "harness/judge/policy.h"
 #include "harness/result/record.h"
 #include "reference/schemes/scheme.h"
@@ -39,7 +41,15 @@ struct LatencyJudgement {
   double ratio = 1, low = 1, high = 1;    // result / baseline, interval at the policy's confidence
   double limit = 1;
   double smallest_failing_ratio = 1;         // what would have failed, given this much noise
-  double within_runs = 0, between_runs = 0;  // standard errors of ln(ratio): samples, policy
+  double within_runs = 0, between_runs = 0;  // standard errors of ln(ratio): samples, processes
+  // Of one process a side, with a spread that the policy assumes, `same` is never said.
+  Change change = Change::inconclusive;
+  std::size_t result_processes = 1, baseline_processes = 1;
+  double between_processes = 0;           // standard deviation of ln(median) that was used
+  std::string spread_from = {};           // where it is from
+  std::string limited_by = {};            // what decided smallest_failing_ratio
+  std::optional<double> adjusted_p = {};  // none where one process a side was compared
+  std::size_t pairs_needed = 0;           // to confirm a candidate of this run; 0: not known
 };
 
 // One error of the record, by its name there, with what it was held to.
@@ -79,9 +89,11 @@ struct Judgement {
 using ShippedLimits =
     std::function<ErrorLimits(const CaseRecord& record, const CheckResult& check)>;
 
-// Only cases whose id matches `filter` (suite/select.h) take part, on both sides.
+// Cases of which `evidence` holds several processes, or a known spread, are judged by it, all
+// together. Only cases whose id matches `filter` (suite/select.h) take part, on both sides.
 Judgement judge(const Result& result, const Result& baseline, const Policy& policy,
-                const ShippedLimits& shipped, const std::string& filter = "*");
+                const ShippedLimits& shipped, const std::string& filter = "*",
+                const Evidence& evidence = {});
 
 // 1: something failed. 4: no verdict on some case, a file that was cut, nothing measured to judge,
 // nothing but inconclusive cases, or one under a strict policy. 0: otherwise.

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <utility>
 
 #include "harness/judge/counterpart.h"
 #include "harness/judge/findings.h"
@@ -21,7 +22,10 @@ LatencyJudgement compare(const LogEstimate& result, const LogEstimate& baseline,
           .limit = rule.ratio_limit,
           .smallest_failing_ratio = rule.ratio_limit * interval.ratio / interval.low,
           .within_runs = std::hypot(result.standard_error, baseline.standard_error),
-          .between_runs = between};
+          .between_runs = between,
+          .between_processes = rule.between_runs,
+          .spread_from = "assumed by the policy: neither calibration nor history was given",
+          .limited_by = "the policy's ratio limit, and noise"};
 }
 
 std::string numbers_of(const LatencyJudgement& j) {
@@ -47,7 +51,10 @@ Finding finding_from(const LatencyJudgement& j, double floor_us) {
             "cannot tell: " + numbers + "; only " + format_ratio(j.smallest_failing_ratio) +
                 " or more would have failed: measure again on a quieter machine or for longer"};
   }
-  return {Verdict::pass, "latency", numbers + ": nothing to do"};
+  return {Verdict::pass, "latency",
+          numbers +
+              ": not slower by the limit, nothing to do; one process a side sees changes from " +
+              format_ratio(j.smallest_failing_ratio) + " on"};
 }
 
 // A result is gated against itself: its samples are the baseline's own, and there is no second draw
@@ -69,7 +76,7 @@ LatencyVerdict judge_latency(const Measured& result, const Measured& baseline,
                             " usable rounds of latencies: measure it again"},
             .numbers = std::nullopt};
   }
-  const LatencyJudgement numbers = compare(*a, *b, rule, confidence);
+  LatencyJudgement numbers = compare(*a, *b, rule, confidence);
   // A time below the physical floor is a broken measurement, and no baseline for anything.
   for (const Measured* side : {&result, &baseline}) {
     if (!side->suspect) continue;
@@ -85,7 +92,10 @@ LatencyVerdict judge_latency(const Measured& result, const Measured& baseline,
                             " is the baseline's own measurement, sample by sample: nothing to do"},
             .numbers = numbers};
   }
-  return {.finding = finding_from(numbers, rule.floor_us), .numbers = numbers};
+  Finding finding = finding_from(numbers, rule.floor_us);
+  if (finding.verdict == Verdict::fail) numbers.change = Change::slower;
+  if (finding.verdict == Verdict::improved) numbers.change = Change::faster;
+  return {.finding = std::move(finding), .numbers = numbers};
 }
 
 }  // namespace moegauge

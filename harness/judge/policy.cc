@@ -35,12 +35,14 @@ CaseMatch read_match(const JsonCursor& rule) {
 }
 
 LatencyRule read_latency_rule(const JsonCursor& rule) {
-  rule.only_keys(
-      {"op", "scheme", "backend", "inputs", "tokens", "ratio_limit", "between_runs", "floor_us"});
+  rule.only_keys({"op", "scheme", "backend", "inputs", "tokens", "ratio_limit", "between_runs",
+                  "floor_us", "floor_ratio"});
+  const auto floor_ratio = rule.find("floor_ratio");
   return {.match = read_match(rule),
           .ratio_limit = rule.at("ratio_limit").number(1, 100),
           .between_runs = rule.at("between_runs").number(0, 1),
-          .floor_us = rule.at("floor_us").number(0, unbounded)};
+          .floor_us = rule.at("floor_us").number(0, unbounded),
+          .floor_ratio = floor_ratio ? floor_ratio->number(1, 100) : 1.01};
 }
 
 std::optional<double> read_limit(const JsonCursor& rule, std::string_view key) {
@@ -84,17 +86,19 @@ std::vector<Rule> read_rules(const JsonCursor& list, Rule (*read)(const JsonCurs
 }
 
 Policy read_policy(const JsonCursor& root) {
-  root.only_keys(
-      {"schema", "name", "description", "confidence", "strict", "total", "latency", "error"});
+  root.only_keys({"schema", "name", "description", "confidence", "false_alarms", "strict", "total",
+                  "latency", "error"});
   const JsonCursor schema = root.at("schema");
   if (schema.string() != policy_schema) {
     schema.fail("not a policy that this version reads", "\"" + std::string(policy_schema) + "\"");
   }
   const auto description = root.find("description");
   const auto total = root.find("total");
+  const auto false_alarms = root.find("false_alarms");
   return {.name = root.at("name").text(),
           .description = description ? description->string() : "",
           .confidence = root.at("confidence").number(0.5, 0.9999),
+          .false_alarms = false_alarms ? false_alarms->number(1e-6, 0.5) : 0.003,
           .strict = root.at("strict").boolean(),
           .total = total ? std::optional(read_total_rule(*total)) : std::nullopt,
           .latency = read_rules(root.at("latency"), read_latency_rule),

@@ -32,6 +32,8 @@ struct LatencyRule {
   double between_runs = 0;
   // Differences of fewer microseconds neither fail nor count as an improvement: clock resolution.
   double floor_us = 0;
+  // Where several processes are compared: smaller changes are none, however sure.
+  double floor_ratio = 1.01;
 };
 
 struct ErrorRule {
@@ -53,7 +55,9 @@ struct TotalRule {
 struct Policy {
   std::string name = {};
   std::string description = {};
-  double confidence = 0;                // of every interval, in (0.5, 1)
+  double confidence = 0;  // of every interval, in (0.5, 1)
+  // Chance that a run of several processes in which nothing changed has any change reported.
+  double false_alarms = 0.003;
   bool strict = false;                  // inconclusive is "no verdict" (exit 4) instead of allowed
   std::optional<TotalRule> total = {};  // none: what ships with the scheme
   // The first rule that matches a case decides; the last of each matches every case.

@@ -66,7 +66,15 @@ Json json_of(const LatencyJudgement& j) {
           {"limit", j.limit},
           {"smallest_failing_ratio", j.smallest_failing_ratio},
           {"within_runs", j.within_runs},
-          {"between_runs", j.between_runs}};
+          {"between_runs", j.between_runs},
+          {"outcome", to_string(j.change)},
+          {"result_processes", j.result_processes},
+          {"baseline_processes", j.baseline_processes},
+          {"between_processes", j.between_processes},
+          {"spread_from", j.spread_from},
+          {"limited_by", j.limited_by},
+          {"adjusted_p", json_of(j.adjusted_p)},
+          {"pairs_needed", j.pairs_needed}};
 }
 
 Json json_of(const CaseVerdict& verdict) {

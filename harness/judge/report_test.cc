@@ -84,7 +84,7 @@ TEST(TextReport, TabulatesEveryCaseAndExplainsThoseThatNeedAPerson) {
 
 TEST(TextExplanation, ShowsTheNumbersBehindOneVerdict) {
   const std::string text = text_explanation(judgement().cases[2]);
-  EXPECT_THAT(text, HasSubstr("standard error between runs (policy)      1.98%"));
+  EXPECT_THAT(text, HasSubstr("standard error between processes          1.98%"));
   EXPECT_THAT(text, HasSubstr("smallest ratio that would have failed    1.092x"));
   EXPECT_THAT(text, HasSubstr("  error                             result  limit  baseline\n"
                               "  error.implementation.relative_l2   0.002  0.003         -\n"));

@@ -71,10 +71,21 @@ std::string text_explanation(const CaseVerdict& verdict) {
     table.add({"  interval of the ratio, low end", format_ratio(j.low)});
     table.add({"  interval of the ratio, high end", format_ratio(j.high)});
     table.add({"  standard error within the runs", format_percent(j.within_runs)});
-    table.add({"  standard error between runs (policy)", format_percent(j.between_runs)});
+    table.add({"  standard error between processes", format_percent(j.between_runs)});
+    table.add({"  processes, result and baseline",
+               std::to_string(j.result_processes) + ", " + std::to_string(j.baseline_processes)});
+    table.add({"  spread of one process", format_percent(j.between_processes)});
     table.add({"  limit", format_ratio(j.limit)});
     table.add({"  smallest ratio that would have failed", format_ratio(j.smallest_failing_ratio)});
     text += table.str();
+    text += "  the spread is from: " + j.spread_from +
+            "\n  that smallest ratio is set by: " + j.limited_by +
+            "\n  outcome: " + std::string(to_string(j.change)) + "\n";
+    if (j.adjusted_p)
+      text += "  p, corrected for the cases of the run: " + format_error(*j.adjusted_p) + "\n";
+    if (j.pairs_needed > 0) {
+      text += "  pairs that would confirm or clear it: " + std::to_string(j.pairs_needed) + "\n";
+    }
   }
   if (!verdict.errors.empty()) text += error_table(verdict.errors);
   if (!verdict.repro.empty()) text += "repeat with: " + verdict.repro + "\n";

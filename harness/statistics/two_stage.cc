@@ -89,6 +89,7 @@ Screening screen(std::span<const CaseSamples> cases, const Aim& aim, double conf
                            ? robust_location(cases[i].now, std::sqrt(between.value)).value
                            : sides.now.value;
     Screened s{.value = now - sides.baseline.value,
+               .baseline = sides.baseline.value,
                .degrees_of_freedom = between.degrees_of_freedom,
                .between = std::sqrt(between.value)};
     if (between.degrees_of_freedom > 0) {

@@ -40,7 +40,8 @@ struct CaseSamples {
 };
 
 struct Screened {
-  double value = 0;  // ln(now / baseline)
+  double value = 0;     // ln(now / baseline)
+  double baseline = 0;  // the centre of the baseline
   double standard_error = 0, degrees_of_freedom = 0;
   double low = 0, high = 0;  // interval at the confidence asked for
   double between = 0;        // the standard deviation between processes that was used

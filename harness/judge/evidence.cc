@@ -1,0 +1,67 @@
+#include "harness/judge/evidence.h"
+
+#include <utility>
+
+#include "harness/judge/counterpart.h"
+
+namespace moegauge {
+namespace {
+
+using FirstOk = std::map<std::string, const CaseRecord*>;
+
+void add_side(const std::vector<Result>& processes, FirstOk& first,
+              std::vector<double> CaseEvidence::*side, Evidence& evidence) {
+  for (const Result& process : processes) {
+    for (const CaseRecord& record : process.cases) {
+      if (record.measured() == nullptr) continue;
+      const std::string id = record.id();
+      const CaseRecord& like = *first.emplace(id, &record).first->second;
+      if (mismatch(record, like)) continue;
+      if (const auto log = log_latency(record.measured()->latency)) {
+        (evidence[id].*side).push_back(log->value);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Evidence gather(const std::vector<Result>& results, const std::vector<Result>& baselines,
+                const Calibration& calibration) {
+  Evidence evidence;
+  FirstOk now, then;
+  add_side(results, now, &CaseEvidence::now, evidence);
+  add_side(baselines, then, &CaseEvidence::baseline, evidence);
+  for (auto& [id, one] : evidence) {
+    const auto record = now.find(id);
+    if (record == now.end()) continue;
+    const auto device = calibration.find(record->second->device);
+    if (device == calibration.end()) continue;
+    const auto found = device->second.find(id);
+    if (found == device->second.end()) continue;
+    const CaseCalibration& c = found->second;
+    one.known = {c.between * c.between, static_cast<double>(c.processes - 1)};
+    one.known_from = "calibration of " + std::to_string(c.processes) + " processes";
+  }
+  return evidence;
+}
+
+Result representative(std::vector<Result> processes) {
+  Result one = std::move(processes.front());
+  std::map<std::string, std::size_t> at;
+  for (std::size_t i = 0; i < one.cases.size(); ++i) at.emplace(one.cases[i].id(), i);
+  for (std::size_t p = 1; p < processes.size(); ++p) {
+    for (CaseRecord& record : processes[p].cases) {
+      const auto [known, is_new] = at.emplace(record.id(), one.cases.size());
+      if (is_new) {
+        one.cases.push_back(std::move(record));
+      } else if (CaseRecord& kept = one.cases[known->second];
+                 kept.measured() != nullptr && record.measured() == nullptr) {
+        kept = std::move(record);
+      }
+    }
+  }
+  return one;
+}
+
+}  // namespace moegauge

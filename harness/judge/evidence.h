@@ -1,0 +1,31 @@
+// What several processes say about a case's latency: the unit is the process, because the next one
+// differs from this one by more than their samples show.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/judge/calibration.h"
+#include "harness/result/record.h"
+#include "harness/statistics/moderated.h"
+
+namespace moegauge {
+
+struct CaseEvidence {
+  std::vector<double> now = {}, baseline = {};  // ln(median), one a process
+  Variance known = {};          // of ln(median) between processes, from a calibration or history
+  std::string known_from = {};  // "calibration of 10 processes"
+};
+using Evidence = std::map<std::string, CaseEvidence>;  // by case id
+
+// A case counts where it is ok and was measured under the device, seed and executed scheme of the
+// first result (baseline) that holds it ok.
+Evidence gather(const std::vector<Result>& results, const std::vector<Result>& baselines,
+                const Calibration& calibration);
+
+// One result that stands for several processes of the same cases: each case as the first process
+// has it, or as the first in which it is not ok.
+Result representative(std::vector<Result> processes);
+
+}  // namespace moegauge

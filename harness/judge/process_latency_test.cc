@@ -1,0 +1,85 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "harness/judge/judge_testing.h"
+
+namespace moegauge {
+namespace {
+
+using testing::HasSubstr;
+
+// Processes that differ by about 1% (standard deviation) in each case, first to last.
+std::vector<Result> processes_of(std::size_t count, double slower = 1) {
+  static constexpr double off[] = {0.012, -0.012, 0.004, -0.004, 0.010, -0.010, 0.0, 0.008, -0.008};
+  std::vector<Result> list(count, fake_result());
+  for (std::size_t i = 0; i < count; ++i) {
+    for (CaseRecord& record : list[i].cases) scale_latency(record, std::exp(off[i % 9]));
+    scale_latency(list[i].cases[0], slower);
+  }
+  return list;
+}
+
+Judgement judged_by(const std::vector<Result>& now, const std::vector<Result>& then,
+                    const Calibration& calibration = {}) {
+  const Evidence evidence = gather(now, then, calibration);
+  return judge(representative(now), representative(then), policy(), limits, "*", evidence);
+}
+
+TEST(ProcessGate, OfManyProcessesFindsASlowDownThatOnePairCannotSee) {
+  const Judgement judgement = judged_by(processes_of(9, 1.04), processes_of(18));
+  EXPECT_EQ(judgement.cases[0].verdict, Verdict::fail);
+  EXPECT_EQ(judgement.cases[0].latency->change, Change::slower);
+  EXPECT_EQ(judgement.cases[1].verdict, Verdict::pass);
+  EXPECT_EQ(judgement.cases[1].latency->change, Change::same);
+  EXPECT_THAT(judgement.cases[0].sentence(), HasSubstr("9 processes against 18"));
+  EXPECT_LE(judgement.cases[0].latency->smallest_failing_ratio, 1.04);
+  // The same slow-down in one process a side: not seen, and not called the same.
+  const Judgement one = judged(processes_of(1, 1.04)[0], processes_of(1)[0]);
+  EXPECT_EQ(one.cases[0].verdict, Verdict::inconclusive);
+  EXPECT_EQ(one.cases[1].latency->change, Change::inconclusive);
+}
+
+TEST(ProcessGate, OneProcessIsNeverCalledTheSame) {
+  const Judgement judgement = judged_by(processes_of(1), processes_of(18));
+  for (const CaseVerdict& verdict : judgement.cases) {
+    EXPECT_EQ(verdict.latency->change, Change::inconclusive);
+    EXPECT_GT(verdict.latency->smallest_failing_ratio, 1.01);
+  }
+}
+
+// Two processes: one outlier would decide, so that only what is surely beyond the limit fails.
+TEST(ProcessGate, AsksForConfirmationWhereTwoProcessesAreSlower) {
+  const Judgement judgement = judged_by(processes_of(2, 1.055), processes_of(18));
+  EXPECT_EQ(judgement.cases[0].verdict, Verdict::inconclusive);
+  EXPECT_THAT(judgement.cases[0].sentence(),
+              HasSubstr("fresh pairs with moegauge compare --exec-a"));
+  EXPECT_EQ(judged_by(processes_of(2, 1.3), processes_of(18)).cases[0].verdict, Verdict::fail);
+}
+
+TEST(ProcessGate, TakesTheSpreadFromACalibrationAndSaysSo) {
+  const Calibration calibration = calibrate(processes_of(9));
+  const Judgement judgement = judged_by(processes_of(1), processes_of(1), calibration);
+  EXPECT_EQ(judgement.cases[0].latency->spread_from, "calibration of 9 processes");
+  EXPECT_NEAR(judgement.cases[0].latency->between_processes, 0.009, 0.002);
+  EXPECT_THAT(judged(fake_result(), fake_result()).cases[0].latency->spread_from,
+              HasSubstr("neither calibration nor history"));
+}
+
+TEST(ProcessGate, FailsWhereOneOfSeveralProcessesWasNotOk) {
+  std::vector<Result> now = processes_of(3);
+  now[2].cases[1].outcome = Unmeasured{.status = Status::crashed, .reason = "killed by SIGSEGV"};
+  EXPECT_EQ(judged_by(now, processes_of(5)).cases[1].verdict, Verdict::fail);
+}
+
+TEST(Evidence, LeavesOutProcessesOfAnotherDevice) {
+  std::vector<Result> now = processes_of(3);
+  now[1].cases[0].device = "another";
+  const Evidence evidence = gather(now, processes_of(2), {});
+  EXPECT_EQ(evidence.at(now[0].cases[0].id()).now.size(), 2u);
+  EXPECT_EQ(evidence.at(now[0].cases[1].id()).now.size(), 3u);
+}
+
+}  // namespace
+}  // namespace moegauge
