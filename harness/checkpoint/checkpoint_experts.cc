@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -171,7 +172,7 @@ class Experts final : public CheckpointExperts {
     }
     for (const Whole& projection : projections(global)) {
       packing_->check(projection);
-      if (scheme_->traits().activation.static_scale) input_scale(projection);
+      if (scheme_->traits().activation.static_scale) check_input_scale(projection);
     }
     if (layer_.expert_bias) {
       biases(global, Role::w13);
@@ -201,6 +202,15 @@ class Experts final : public CheckpointExperts {
 
   Slab input_scale(const Whole& projection) const {
     return must_find(projection, "input_scale", {1}, 1);
+  }
+
+  void check_input_scale(const Whole& projection) const {
+    const Slab slab = input_scale(projection);
+    const float scale = read_reals(slab).front();
+    if (scale > 0 && std::isfinite(scale)) return;
+    throw InputError(slab.file->path().string(),
+                     "tensor " + in_quotes(slab.tensor->name) + " is " + std::to_string(scale),
+                     "a positive number");
   }
 
   std::vector<Slab> biases(std::int64_t global, Role role) const {

@@ -1,5 +1,7 @@
 """Checkpoints in every naming scheme and packing, written by numpy, against the same layers computed in
-numpy. Argument: a moegauge whose backend `honest` answers with the oracle's own bits."""
+numpy; and some that the package compressed-tensors wrote, against what it says that they stand for
+(compressed_tensors_files.py). Arguments: a moegauge whose backend `honest` answers with the oracle's own bits;
+the folder of those files [fixtures/compressed-tensors]."""
 
 import json
 import os
@@ -80,13 +82,13 @@ class Checkpoint(unittest.TestCase):
         with open(self.path("ckpt/model.safetensors.index.json"), "w") as file:
             json.dump({"metadata": {}, "weight_map": where}, file)
 
-    def run_layer(self, scheme="bf16", layer=L, **fields):
+    def run_layer(self, scheme="bf16", layer=L, weights=None, **fields):
         case = {"model": "mixtral-8x7b", "scheme": scheme, "tokens": 6, "backend": "honest", "cache": "hot", **fields}
         with open(self.path("suite.json"), "w") as file:
             json.dump({"schema": "moegauge.suite/1", "name": "s", "cases": [case]}, file)
         return subprocess.run(
             [BINARY, "run", self.path("suite.json"), "--out", self.path("r.json"), "--quiet", "--dump",
-             self.path("dump"), "--weights", self.path("ckpt"), "--layer", str(layer)],
+             self.path("dump"), "--weights", weights or self.path("ckpt"), "--layer", str(layer)],
             capture_output=True, text=True, check=False)
 
     def measure(self, **fields):
@@ -94,7 +96,7 @@ class Checkpoint(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         with open(self.path("r.json")) as file:
             record = json.load(file)["cases"][0]
-        self.assertEqual(record["layer"], L)
+        self.assertEqual(record["layer"], fields.get("layer", L))
         return record, peer.read(self.path("dump/case-00000.safetensors"))[0]
 
     def hold(self, dump, w13, w2, emulated=None, quantise=peer.half, **layer):
@@ -270,6 +272,22 @@ class Checkpoint(unittest.TestCase):
             self.check_integers("w4a16_g32" + ("" if symmetric else "_zp"), record, dump, w13, w2)
             self.assertLess(record["error"]["quantization"]["relative_l2"], 3e-3)
 
+    def test_files_that_compressed_tensors_wrote_stand_for_what_it_says(self):
+        schemes = {"int4-group32": "w4a16_g32", "int4-group32-zero-points": "w4a16_g32_zp",
+                   "int8-channel-weights": "w8a16_channel", "int8-channel-token": "w8a8_int8",
+                   "fp8-channel-token": "fp8_ptpc", "fp8-tensor-static": "fp8_tensor_static"}
+        folders = sorted(name for name in os.listdir(FIXTURES) if os.path.isdir(os.path.join(FIXTURES, name)))
+        self.assertEqual(folders, sorted(schemes))
+        for name, scheme in schemes.items():
+            dense = peer.read(os.path.join(FIXTURES, name + ".dense.safetensors"))[0]
+            parts = [[dense[f"model.layers.0.mlp.experts.{e}.{p}.weight"] for e in range(2)]
+                     for p in ("gate_proj", "up_proj", "down_proj")]
+            w13, w2 = np.concatenate([np.stack(parts[0]), np.stack(parts[1])], 1), np.stack(parts[2])
+            record, dump = self.measure(weights=os.path.join(FIXTURES, name), layer=0)
+            self.assertEqual(record["scheme"], scheme)
+            truth = peer.layer(dump["x"], w13, w2, dump["topk_ids"], dump["topk_weights"])
+            self.assertLess(peer.relative(dump["unquantized"], truth), 1e-6, name)
+
     def test_gptq_with_its_zero_points_less_one_and_act_order(self):
         for bits, order, version in ((4, False, "gptq"), (4, True, "gptq"), (8, True, "gptq_v2")):
             def packed(_, rows, cols, bits=bits, order=order, version=version):
@@ -282,7 +300,8 @@ class Checkpoint(unittest.TestCase):
                       {"quant_method": "gptq", "bits": bits, "group_size": 32, "sym": False, "desc_act": order,
                        "checkpoint_format": version})
             record, dump = self.measure()
-            self.check_integers(f"w{bits}a16_g32_zp" + ("_actorder" if order else ""), record, dump, w13, w2)
+            scheme = f"w{bits}a16_g32_zp" + ("_actorder" if order else "")
+            self.check_integers(scheme, record, dump, w13, w2)
             done = self.run_layer(tp=2)
             self.assertEqual(done.returncode, 2 if order else 0, done.stderr)
 
@@ -347,6 +366,41 @@ class Checkpoint(unittest.TestCase):
         self.save(QWEN, {**blocks, scale: np.ones((N, 1), np.float32)}, self.BLOCK)
         self.refused(scale, "F32 [64, 1]", "F32 [1, 2]", "fp8_block")
 
+    def test_scales_that_cannot_be_are_refused_by_name(self):
+        def tensor(_, rows, cols):
+            codes, scales, exact = peer.block_scales(self.normal(rows, cols), rows, cols)
+            return {"weight": ("F8_E4M3", codes), "weight_scale": scales.reshape(1), "input_scale": np.float32([.02])}, exact
+        tensors, _, _ = self.per_expert(tensor)
+        static = {"quant_method": "fp8", "activation_scheme": "static"}
+        self.save(QWEN, tensors, static)
+        self.assertEqual(self.run_layer().returncode, 0)
+        for part, values, needed in (("weight_scale", (-1, np.nan, np.inf), "finite scales that are not negative"),
+                                     ("input_scale", (0, -1, np.nan, np.inf), "a positive number")):
+            name = QWEN_NAME.format(L, 2, "up_proj") + part
+            for value in values:
+                self.save(QWEN, {**tensors, name: np.float32([value])}, static)
+                self.refused(name, needed)
+
+    def test_nan_weights_are_no_measurement(self):
+        tensors, _, _ = self.per_expert(self.bf16)
+        for name in tensors:
+            if "up_proj" in name:
+                tensors[name] = tensors[name].copy()
+                tensors[name][5, 7] = np.nan
+        self.save(QWEN, tensors)
+        done = self.run_layer()
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("weights, their scales or their biases hold what is not finite", " ".join(done.stdout.split()))
+
+    def test_an_index_that_leads_nowhere_is_refused(self):
+        tensors, _, _ = self.per_expert(self.bf16)
+        self.save(QWEN, tensors)
+        index = self.path("ckpt/model.safetensors.index.json")
+        os.remove(index)
+        os.symlink("model.safetensors.index.json", index)
+        self.refused("model.safetensors.index.json", "symbolic links")
+        self.refused("--layer", layer=-1)
+
     def test_a_group_index_must_agree_with_what_config_says(self):
         def packed(_, rows, cols):
             codes, zeros, scales, index = self.grouped(32, True)(rows, cols)
@@ -366,4 +420,6 @@ class Checkpoint(unittest.TestCase):
 
 if __name__ == "__main__":
     BINARY = os.path.abspath(sys.argv.pop(1))
+    HERE = os.path.dirname(os.path.abspath(__file__))
+    FIXTURES = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else os.path.join(HERE, "fixtures", "compressed-tensors")
     unittest.main()

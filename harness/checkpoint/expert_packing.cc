@@ -1,6 +1,7 @@
 #include "harness/checkpoint/expert_packing.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "harness/json/nearest.h"
@@ -104,9 +105,19 @@ class BytePacking final : public ExpertPacking {
  public:
   BytePacking(const Tensors& tensors, std::string_view scale)
       : tensors_(tensors), scale_(scale), unit_(tensors.weight().unit) {}
+  // Scales are compared where a unit of the scheme gets the larger of two.
   void check(const Whole& whole) const override {
     weight(whole);
-    scale(whole);
+    const Slab slab = scale(whole);
+    const std::int64_t count = slab.shape[0] * slab.shape[1];
+    const SlabBytes bytes(slab);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const float value = bytes.real(i);
+      if (value >= 0 && std::isfinite(value)) continue;
+      tensors_.fail(slab,
+                    "holds the scale " + std::to_string(value) + " at element " + std::to_string(i),
+                    "finite scales that are not negative");
+    }
   }
   Unpacked read(const Whole& whole, const Extent& extent) const override {
     return read_bytes(weight(whole), scale(whole), unit_, extent);

@@ -41,27 +41,29 @@ int zero_of(const Unpacked& m, const OperandTraits& weight, std::int64_t row, st
 }
 
 // As fp8_tensor's requantisation: the value in fp32, divided by the new scale in fp32.
-void rescale_row(Unpacked& m, std::int64_t row, std::int64_t unit, float scale) {
+void rescale_row(Unpacked& m, Element element, std::int64_t row, std::int64_t unit, float scale) {
   const float own = m.scale(row, unit);
   if (own == scale) return;
+  const bool fnuz = element == Element::e4m3fnuz;
   const std::int64_t width = m.unit_cols == 0 ? m.cols : m.unit_cols;
   const std::int64_t end = std::min(m.cols, (unit + 1) * width);
   for (std::int64_t col = unit * width; col < end; ++col) {
     std::uint8_t& code = m.codes[index(row * m.cols + col)];
-    code = float_to_e4m3fn(kE4m3fnValues[code] * own / scale);
+    const float value = (fnuz ? kE4m3fnuzValues : kE4m3fnValues)[code] * own / scale;
+    code = fnuz ? float_to_e4m3fnuz(value, kE4m3fnuzMax) : float_to_e4m3fn(value);
   }
   m.scales[index(row * m.units + unit)] = scale;
 }
 
 // Gives all rows of a unit of the scheme one scale.
-void merge_scales(Unpacked& m, std::int64_t unit_rows) {
-  const std::int64_t height = unit_rows == 0 ? m.rows : unit_rows;
+void merge_scales(Unpacked& m, const OperandTraits& weight) {
+  const std::int64_t height = weight.unit.rows == 0 ? m.rows : weight.unit.rows;
   for (std::int64_t begin = 0; begin < m.rows; begin += height) {
     const std::int64_t end = std::min(begin + height, m.rows);
     for (std::int64_t unit = 0; unit < m.units; ++unit) {
       float largest = 0;
       for (std::int64_t r = begin; r < end; ++r) largest = std::max(largest, m.scale(r, unit));
-      for (std::int64_t r = begin; r < end; ++r) rescale_row(m, r, unit, largest);
+      for (std::int64_t r = begin; r < end; ++r) rescale_row(m, weight.element, r, unit, largest);
     }
   }
 }
@@ -163,7 +165,7 @@ void store_canonical(const Unpacked& matrix, const Scheme& scheme, const Matrix&
   const Unpacked* from = &matrix;
   if (weight.unit.rows != 1) {
     merged = matrix;
-    merge_scales(merged, weight.unit.rows);
+    merge_scales(merged, weight);
     from = &merged;
   }
   store_codes(*from, packed, out.values);

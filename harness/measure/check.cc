@@ -1,8 +1,10 @@
 #include "harness/measure/check.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "reference/formats/bf16.h"
@@ -107,6 +109,37 @@ Expected<Output, Fault> fetch(Plan& plan, const Yardstick& yardstick, int slot) 
   return fetch(plan, yardstick.layer, yardstick.inputs.repeated.inputs.tokens, slot);
 }
 
+bool finite(Dtype dtype, std::uint16_t bits) {
+  const std::uint16_t exponent = dtype == Dtype::bf16 ? 0x7F80 : 0x7C00;
+  return (bits & exponent) != exponent;
+}
+
+// A row of the truth that is NaN although its token and router weights are finite: any output would
+// be as right as any other. In fp64 nothing overflows, so that it is the weights.
+std::optional<std::string> nan_of_weights(const Yardstick& yardstick) {
+  const Layer& layer = yardstick.layer;
+  const OwnedInputs& pool = yardstick.inputs.pool;
+  const auto cols = static_cast<std::size_t>(layer.hidden_size);
+  const auto top_k = static_cast<std::size_t>(layer.top_k);
+  const auto row = [](const auto& all, std::size_t r, std::size_t width) {
+    return std::span(all).subspan(r * width, width);
+  };
+  for (std::size_t r = 0; r < static_cast<std::size_t>(pool.tokens); ++r) {
+    const auto truth = row(yardstick.truth.unquantized, r, cols);
+    if (std::ranges::none_of(truth, [](double v) { return std::isnan(v); })) continue;
+    if (!std::ranges::all_of(row(pool.x, r, cols),
+                             [&](std::uint16_t bits) { return finite(layer.dtype, bits); }) ||
+        !std::ranges::all_of(row(pool.topk_weights, r, top_k),
+                             [](float v) { return std::isfinite(v); })) {
+      continue;
+    }
+    return "nothing to compare in row " + std::to_string(r) +
+           ": its token is finite and the exact answer is NaN; the weights, their scales or their "
+           "biases hold what is not finite";
+  }
+  return std::nullopt;
+}
+
 // One call on slot 0, compared with the truth.
 struct Judged {
   Output y;
@@ -127,6 +160,8 @@ Expected<Judged, Fault> judge_one_call(Plan& plan, const Yardstick& yardstick,
     judged.outcome.not_comparable = "nothing to compare: x holds an infinity in every one of the " +
                                     std::to_string(yardstick.inputs.repeated.inputs.tokens) +
                                     " rows";
+  } else if (auto reason = nan_of_weights(yardstick)) {
+    judged.outcome.not_comparable = std::move(*reason);
   }
   return judged;
 }

@@ -4,9 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
 #include <limits>
 #include <memory>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "harness/testing/scripted_backend.h"
@@ -95,6 +99,27 @@ TEST(CheckInputs, BeyondThatEveryRowIsOneOfAPoolOf256) {
   EXPECT_EQ(inputs.repeated.inputs.x[699 * 64 + 7], inputs.pool.x[row * 64 + 7]);
 }
 
+// Generated weights but for one of expert 2's w13, which is NaN.
+class OneNanWeight final : public ExpertSource {
+ public:
+  explicit OneNanWeight(const Problem& problem)
+      : whole_(generated_experts(problem.layer, problem.scheme, Distribution::gaussian, 1)) {}
+  void quantized(std::int64_t expert, const Matrix& out) const override {
+    whole_->quantized(expert, out);
+    const std::array<std::byte, 2> nan = {std::byte{0xC0}, std::byte{0x7F}};
+    if (expert == 2 && out.shape.role == Role::w13) std::ranges::copy(nan, out.values.begin());
+  }
+  void original(std::int64_t expert, const MatrixShape& shape, std::int64_t begin, std::int64_t end,
+                std::span<float> out) const override {
+    whole_->original(expert, shape, begin, end, out);
+    if (expert == 2 && shape.role == Role::w13 && begin == 0) out[0] = std::nanf("");
+  }
+  std::vector<float> bias(std::int64_t, Role) const override { return {}; }
+
+ private:
+  std::unique_ptr<ExpertSource> whole_;
+};
+
 // Runs of check_plan: other rows, the checked call, then repetitions of it.
 constexpr int kAgain = 2;
 
@@ -102,10 +127,10 @@ constexpr int kAgain = 2;
 class CheckPlan : public ::testing::Test {
  protected:
   Expected<CheckOutcome, Fault> check(Script script, std::int64_t tokens = 300,
-                                      std::int64_t sets = 1) {
+                                      std::int64_t sets = 1, bool nan_weight = false) {
     const Problem problem{tiny_layer(), make_scheme("bf16"), tokens};
-    const auto experts =
-        generated_experts(problem.layer, problem.scheme, Distribution::gaussian, 1);
+    auto experts = generated_experts(problem.layer, problem.scheme, Distribution::gaussian, 1);
+    if (nan_weight) experts = std::make_unique<OneNanWeight>(problem);
     const auto inputs = make_check_inputs(problem.layer, Distribution::gaussian,
                                           parse_routing_law("uniform", problem.layer), tokens, 1);
     const Truth truth =
@@ -206,6 +231,14 @@ TEST_F(CheckPlan, AFaultIsAFaultAndNoVerdict) {
              }});
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().sentence, "illegal memory access");
+}
+
+// The oracle's own bits are NaN in its rows too, and would be no worse than any other.
+TEST_F(CheckPlan, ANanAmongTheWeightsLeavesNothingToCompare) {
+  const auto outcome = check({}, 40, 1, true);
+  ASSERT_TRUE(outcome->not_comparable);
+  EXPECT_THAT(*outcome->not_comparable,
+              HasSubstr("its token is finite and the exact answer is NaN"));
 }
 
 TEST_F(CheckPlan, NoTokensIsRightToo) { EXPECT_FALSE(check({}, 0)->wrong); }

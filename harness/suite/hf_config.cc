@@ -197,7 +197,10 @@ std::string compressed_floats(const JsonCursor& group, const JsonCursor& weights
   if (weights.at("num_bits").integer(1, 16) != 8) return "";
   const std::string strategy = weights.at("strategy").string();
   if (strategy == "channel") return is_dynamic(group, "token") ? "fp8_ptpc" : "";
+  const auto activations = find_set(group, "input_activations");
+  if (!activations) return "";  // weights alone
   if (strategy == "tensor") {
+    if (activations->at("strategy").string() != "tensor") return "";
     return is_dynamic(group, "tensor") ? "fp8_tensor" : "fp8_tensor_static";
   }
   const auto block = find_set(weights, "block_structure");

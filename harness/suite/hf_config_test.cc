@@ -168,6 +168,17 @@ TEST(HfConfig, NamesTheCheckpointsScheme) {
     {"weights": {"type": "int", "num_bits": 4, "strategy": "group", "group_size": 128,
      "symmetric": false, "actorder": "group"}, "input_activations": null}}})"),
       "w4a16_g128_zp_actorder");
+  // One scale per tensor with activations per token, or with none, is no scheme of ours.
+  for (const char* activations :
+       {R"({"type": "float", "num_bits": 8, "strategy": "token", "dynamic": true})", "null"}) {
+    EXPECT_EQ(
+        scheme_of(
+            std::string(
+                R"(, "quantization_config": {"quant_method": "compressed-tensors", "config_groups": {"group_0":
+    {"weights": {"type": "float", "num_bits": 8, "strategy": "tensor"}, "input_activations": )") +
+            activations + "}}}"),
+        "none");
+  }
   EXPECT_EQ(scheme_of(R"(, "quantization_config": {"quant_method": "bitsandbytes"})"), "none");
 }
 

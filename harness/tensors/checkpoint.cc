@@ -17,9 +17,11 @@ const char* const what_is_read =
 
 // The file within a folder that stands for it.
 fs::path main_file(const fs::path& folder) {
-  if (fs::path index = folder / checkpoint_index_name; fs::exists(index)) return index;
-  std::vector<fs::path> found;
   std::error_code error;
+  // A link that leads nowhere is there, and reading it says what is wrong.
+  const fs::path index = folder / checkpoint_index_name;
+  if (fs::exists(fs::symlink_status(index, error))) return index;
+  std::vector<fs::path> found;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     if (entry.path().extension() == ".safetensors") found.push_back(entry.path());
   }

@@ -94,6 +94,7 @@ constexpr Format kFormats[] = {{"bf16", Dtype::bf16},
                                {"fp8_tensor_fnuz", Dtype::fp16},
                                {"mxfp8", Dtype::bf16},
                                {"mxfp8_floor", Dtype::bf16},
+                               {"mxfp8_fnuz224", Dtype::bf16},
                                {"w4a16", Dtype::bf16},
                                {"w4a16_g32_zp", Dtype::bf16},
                                {"w4a16_g64", Dtype::fp16},
@@ -208,7 +209,8 @@ TEST_P(EveryLevelAndFormat, ReturnsTheSameBitsForAnyThreadsBlocksAndBatch) {
   for (const Config& config :
        {Config{{{"num_threads", 2}}}, Config{{{"num_threads", 3}, {"BLOCK_SIZE_M", 1}}},
         Config{{{"num_threads", 4}, {"BLOCK_SIZE_M", 7}, {"BLOCK_SIZE_N", 256}}},
-        Config{{{"BLOCK_SIZE_K", 256}, {"prefetch_distance", 0}}}}) {
+        Config{{{"BLOCK_SIZE_K", 256}, {"prefetch_distance", 0}}},
+        Config{{{"launch_per_expert", 1}, {"num_threads", 2}}}}) {
     EXPECT_EQ(loaded.run(in, config), expected);
   }
   // A scale per tensor depends on every token of the call.

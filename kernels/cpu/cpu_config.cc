@@ -20,13 +20,14 @@ struct Key {
 // More threads than processors only help tests of determinism; a handful is let through everywhere.
 constexpr std::int64_t kThreadsAlwaysAllowed = 8;
 
-std::array<Key, 5> keys(const Machine& machine) {
+std::array<Key, 6> keys(const Machine& machine) {
   return {{{"BLOCK_SIZE_M", &CpuConfig::block_m, 1, 4096},
            {"BLOCK_SIZE_N", &CpuConfig::block_n, 64, 16384},
            {"BLOCK_SIZE_K", &CpuConfig::block_k, 32, 8192},
            {"num_threads", &CpuConfig::num_threads, 1,
             std::max<std::int64_t>(machine.processors, kThreadsAlwaysAllowed)},
-           {"prefetch_distance", &CpuConfig::prefetch_distance, 0, std::int64_t{1} << 20}}};
+           {"prefetch_distance", &CpuConfig::prefetch_distance, 0, std::int64_t{1} << 20},
+           {"launch_per_expert", &CpuConfig::launch_per_expert, 0, 1}}};
 }
 
 // Keys of GPU tuned files that say how a GPU kernel is launched.

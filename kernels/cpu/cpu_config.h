@@ -24,6 +24,10 @@ struct CpuConfig {
   // an expert has more rows than one block of registers, the next BLOCK_SIZE_K elements are fetched
   // instead, whatever the distance.
   std::int64_t prefetch_distance = 0;
+  // 1: each expert's part of a GEMM is a loop of its own over the threads, which all wait for its
+  // end before the next begins, as where a GPU's host launches a GEMM per expert. Also experts
+  // without tokens have one: such a host does not know the ids. 0: one loop over all experts.
+  std::int64_t launch_per_expert = 0;
 
   friend bool operator==(const CpuConfig&, const CpuConfig&) = default;
 };

@@ -68,6 +68,7 @@ TEST(CpuConfig, RefusesValuesWithTheNumbersThatWouldDo) {
             "num_threads is 17; it must lie in [1, 16], as this process may use 16 processors");
   EXPECT_EQ(refusal({{"BLOCK_SIZE_N", 96}}), "BLOCK_SIZE_N is 96; it must be a multiple of 64");
   EXPECT_EQ(refusal({{"BLOCK_SIZE_N", 64}}), "served");
+  EXPECT_EQ(refusal({{"launch_per_expert", 2}}), "launch_per_expert is 2; it must lie in [0, 1]");
   EXPECT_EQ(refusal({{"BLOCK_SIZE_N", 64}}, kGrouped),
             "BLOCK_SIZE_N is 64; it must be a multiple of 128");
   EXPECT_EQ(refusal({{"BLOCK_SIZE_K", 48}}), "BLOCK_SIZE_K is 48; it must be a multiple of 32");

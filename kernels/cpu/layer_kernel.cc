@@ -415,22 +415,40 @@ void LayerKernel::reduce(std::span<std::uint16_t> y) {
   });
 }
 
+template <typename Fn>
+void LayerKernel::over_tasks(std::span<const Task> tasks, const Fn& fn) {
+  const auto loop = [&](std::span<const Task> part) {
+    pool_.parallel_for(
+        std::ssize(part),
+        [&](std::int64_t i, int t) {
+          fn(part[static_cast<std::size_t>(i)], *threads_[static_cast<std::size_t>(t)]);
+        },
+        Schedule::streams);
+  };
+  if (config_.launch_per_expert == 0) return loop(tasks);
+  for (std::int64_t e = 0; e < layer_.local_experts(); ++e) {
+    const auto end =
+        std::ranges::find_if(tasks, [e](const Task& task) { return task.expert != e; });
+    const auto count = static_cast<std::size_t>(end - tasks.begin());
+    if (count > 0) {
+      loop(tasks.first(count));
+    } else {
+      pool_.parallel_for(
+          pool_.threads(), [](std::int64_t) {}, Schedule::contiguous);
+    }
+    tasks = tasks.subspan(count);
+  }
+}
+
 void LayerKernel::run(int weight_set, const LayerInputs& inputs, std::span<std::uint16_t> y) {
   align(layer_, inputs.topk_ids, alignment_);
   encode_x(inputs);
   for (auto& thread : threads_) thread->holds = nullptr;
-  const auto over_tasks = [&](const std::vector<Task>& tasks, auto member) {
-    pool_.parallel_for(
-        static_cast<std::int64_t>(tasks.size()),
-        [&](std::int64_t i, int t) {
-          (this->*member)(weight_set, inputs, tasks[static_cast<std::size_t>(i)],
-                          *threads_[static_cast<std::size_t>(t)]);
-        },
-        Schedule::streams);
-  };
-  over_tasks(make_tasks(weights_.w13()), &LayerKernel::gate_up);
+  over_tasks(make_tasks(weights_.w13()),
+             [&](const Task& task, Thread& thread) { gate_up(weight_set, inputs, task, thread); });
   requantise();
-  over_tasks(make_tasks(weights_.w2()), &LayerKernel::down);
+  over_tasks(make_tasks(weights_.w2()),
+             [&](const Task& task, Thread& thread) { down(weight_set, inputs, task, thread); });
   reduce(y);
 }
 

@@ -65,6 +65,9 @@ class LayerKernel {
   EncodeArgs encode_args_of_tensor(std::int64_t rows, std::int64_t columns, const Fn& amax);
   void requantise();
   const std::vector<Task>& make_tasks(const MatrixLayout& layout);
+  // fn(task, thread) for all tasks, in one loop or in one per expert.
+  template <typename Fn>
+  void over_tasks(std::span<const Task> tasks, const Fn& fn);
   // The task's rows as gemm reads them, kept while consecutive tasks share them.
   void pack_activations(const Operand& operand, const MatrixLayout& layout, const std::byte* expert,
                         bool gather, const Task& task, Thread& thread) const;

@@ -118,6 +118,27 @@ TEST(Fp8BlockFnuz, SaturatesActivationsAtThePolicysMaximum) {
   EXPECT_EQ(make_scheme("fp8_block_fnuz224")->traits().weight.highest, 240);
 }
 
+// As MXFP8, the first group has scale 1 (17 ties to 16), the second scale 2 (449 is 224.5 units,
+// 224). The block's amax is then 448; of the weights themselves it would be 449.
+TEST(Fp8BlockFromMx, RoundsWeightsAsMxfp8AndThenAsBlocks) {
+  Floats w(40, 0.0f);
+  w[0] = 448;
+  w[1] = 17;
+  w[32] = 449;
+  const auto ocp = quantize(*make_scheme("fp8_block_frommx"), {Role::w2, 1, 40}, w);
+  const ConstMatrix m = std::as_const(ocp).view();
+  EXPECT_EQ(read_as<float>(m.scales), Floats{1});
+  EXPECT_EQ(read_as<std::uint8_t>(m.values)[32], 0x7E);
+  const auto scheme = make_scheme("fp8_block_frommx_fnuz");
+  const auto fnuz = quantize(*scheme, {Role::w2, 1, 40}, w);
+  EXPECT_EQ(read_as<float>(std::as_const(fnuz).view().scales), Floats{2});
+  EXPECT_EQ(read_as<std::uint8_t>(std::as_const(fnuz).view().values)[32], 0x7E);  // 224 in FNUZ
+  const auto back = dequantize(*scheme, fnuz);
+  EXPECT_EQ(back, dequantize(*make_scheme("fp8_block_frommx"), ocp));
+  EXPECT_EQ(back[1], 16);
+  EXPECT_EQ(back[32], 448);
+}
+
 TEST(Fp8Ptpc, ScalesWeightsPerOutputChannelAndActivationsPerToken) {
   const auto scheme = make_scheme("fp8_ptpc");
   Floats w(2 * 300, 0.0f);
@@ -208,6 +229,36 @@ TEST(Mxfp8Floor, PutsTheLargestElementBetweenOneAndTwo) {
   // 2^-9).
   EXPECT_EQ(read_as<std::uint8_t>(std::as_const(storage).view().scales), Bytes{135});
   EXPECT_EQ(read_as<std::uint8_t>(std::as_const(storage).view().values), (Bytes{0x3E, 0x82}));
+}
+
+// In FNUZ (bias 8) 240 is 0x7F, 120 is 0x77, 1 is 0x40.
+TEST(Mxfp8Fnuz, MapsToTheFlavoursMaximum) {
+  const auto scheme = make_scheme("mxfp8_fnuz");
+  Floats w(3 * 32, 0.0f);
+  w[0] = 240;    // scale 1
+  w[32] = 241;   // above 240: scale 2; 120.5 units round to 120
+  w[64] = -448;  // scale 2: 224 units
+  w[65] = 2;
+  const auto storage = quantize(*scheme, {Role::w2, 3, 32}, w);
+  const ConstMatrix m = std::as_const(storage).view();
+  EXPECT_EQ(read_as<std::uint8_t>(m.scales), (Bytes{127, 128, 128}));
+  const auto codes = read_as<std::uint8_t>(m.values);
+  EXPECT_EQ(codes[0], 0x7F);
+  EXPECT_EQ(codes[32], 0x77);
+  EXPECT_EQ(codes[64], 0xFE);  // -224 = -1.75 * 2^7
+  EXPECT_EQ(codes[65], 0x40);
+}
+
+TEST(Mxfp8Fnuz, TakesThePolicysMaximumForActivations) {
+  // 240 is within 240, in units of 1, and beyond 224, in units of 2. The smallest code is 2^-10;
+  // half of it ties to zero.
+  EXPECT_EQ(emulate(*make_scheme("mxfp8_fnuz"), {240, 0x1p-10f}, {.rows = 1, .cols = 2}),
+            (Doubles{240, 0x1p-10}));
+  EXPECT_EQ(emulate(*make_scheme("mxfp8_fnuz224"), {240, 0x1p-10f}, {.rows = 1, .cols = 2}),
+            (Doubles{240, 0}));
+  // floor(log2 240) = 7 for either: 240 / 128 = 1.875.
+  EXPECT_EQ(emulate(*make_scheme("mxfp8_floor_fnuz"), {240, -1}, {.rows = 1, .cols = 2}),
+            (Doubles{240, -1}));
 }
 
 TEST(W8A8Int8, ScalesChannelsAndTokensTo127) {

@@ -37,8 +37,12 @@ const std::vector<std::string> kCanonical = {"bf16",
                                              "fp8_block",
                                              "fp8_block_fnuz",
                                              "fp8_block_fnuz224",
+                                             "fp8_block_frommx",
+                                             "fp8_block_frommx_fnuz",
                                              "mxfp8",
                                              "mxfp8_floor",
+                                             "mxfp8_fnuz",
+                                             "mxfp8_floor_fnuz224",
                                              "w4a16_g32",
                                              "w4a16_g64",
                                              "w4a16_g128",
@@ -89,7 +93,7 @@ TEST(SchemeNames, ThatDoNotExistGiveNothing) {
                            "w4a16_channel_actorder",
                            "w4a16_zp_zp",
                            "w4a16g128",
-                           "mxfp8_fnuz",
+                           "mxfp8_fnuz_fnuz224",
                            "w8a8",
                            "mxfp4_floor"}) {
     EXPECT_FALSE(make_scheme(name)) << name;
@@ -97,7 +101,7 @@ TEST(SchemeNames, ThatDoNotExistGiveNothing) {
 }
 
 TEST(SchemeNames, ShowTheirOptions) {
-  EXPECT_EQ(scheme_options("fp8_block"), "[_fnuz|_fnuz224]");
+  EXPECT_EQ(scheme_options("fp8_block"), "[_frommx][_fnuz|_fnuz224]");
   EXPECT_EQ(scheme_options("bf16"), "");
   EXPECT_EQ(scheme_options("no such"), "");
 }
@@ -191,15 +195,21 @@ struct Bound {
   double relative, of_unit;
 };
 Bound bound_of(const std::string& name, const OperandTraits& w) {
+  // Half the smallest code, where the largest magnitude is at least one unit.
+  const bool floor = name.find("floor") != std::string::npos;
+  // Rounded twice.
+  if (name.find("frommx") != std::string::npos) return {0x1p-3 * 1.05, 0x1p-16};
   switch (w.element) {
     case Element::activation_dtype:
       return {0, 0};
     case Element::e4m3fn:
-      return name.find("floor") != std::string::npos ? Bound{0x1p-4, 0x1p-10}
-             : w.unit.rows == 0                      ? Bound{0x1p-3 + 0x1p-6, 0x1p-17}
-                                                     : Bound{0x1p-4 * 1.001, 0x1p-17};
+      return floor              ? Bound{0x1p-4, 0x1p-10}
+             : w.unit.rows == 0 ? Bound{0x1p-3 + 0x1p-6, 0x1p-17}
+                                : Bound{0x1p-4 * 1.001, 0x1p-17};
     case Element::e4m3fnuz:
-      return w.unit.rows == 0 ? Bound{0x1p-3 + 0x1p-6, 0x1p-16} : Bound{0x1p-4 * 1.001, 0x1p-17};
+      return floor              ? Bound{0x1p-4, 0x1p-11}
+             : w.unit.rows == 0 ? Bound{0x1p-3 + 0x1p-6, 0x1p-16}
+                                : Bound{0x1p-4 * 1.001, 0x1p-17};
     case Element::e2m1:
       return {0.25, 0.5 / 6};
     case Element::int4:
