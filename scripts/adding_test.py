@@ -9,9 +9,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 # Read the names that other people's checkpoints give to number formats, and so must know ours; or
-# take the name of what they write as an option's value.
+# take the name of what they write as an option's value; or have an option that is what another scheme becomes.
 TRANSLATES_NAMES = {"harness/suite/hf_config.cc", "harness/commands/convert.cc",
-                    "reference/convert/mxfp8_to_block.cc"}
+                    "reference/convert/mxfp8_to_block.cc", "reference/schemes/fp8_block.cc"}
 # Also element types, which options and files spell the same way.
 ELEMENT_TYPES = {"bf16", "fp16"}
 
