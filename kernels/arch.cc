@@ -6,9 +6,19 @@
 namespace moegauge {
 namespace {
 
+constexpr std::string_view emulated =
+    "compiled and emulated on the CPU, never yet run on such a device (docs/amd.md)";
+
 // Sources: the instruction set manuals of CDNA 3, CDNA 4 and RDNA 4; the PTX ISA's tables of mma,
 // wgmma and tcgen05 (kinds f8f6f4 and mxf8f6f4). The first that fits counts.
 constexpr std::array families = {
+    ArchFamily{.name = "gfx942",
+               .backend = "hip",
+               .matrix = "MFMA",
+               .lanes = 64,
+               .fp8 = Fp8Flavour::fnuz,
+               .has_kernels = true,
+               .proven = emulated},
     ArchFamily{
         .name = "gfx94x", .backend = "hip", .matrix = "MFMA", .lanes = 64, .fp8 = Fp8Flavour::fnuz},
     ArchFamily{.name = "gfx950",
@@ -16,7 +26,16 @@ constexpr std::array families = {
                .matrix = "MFMA",
                .lanes = 64,
                .fp8 = Fp8Flavour::ocp,
-               .native_mx = true},
+               .native_mx = true,
+               .has_kernels = true,
+               .proven = emulated},
+    ArchFamily{.name = "gfx1201",
+               .backend = "hip",
+               .matrix = "WMMA",
+               .lanes = 32,
+               .fp8 = Fp8Flavour::ocp,
+               .has_kernels = true,
+               .proven = emulated},
     ArchFamily{
         .name = "gfx120x", .backend = "hip", .matrix = "WMMA", .lanes = 32, .fp8 = Fp8Flavour::ocp},
     ArchFamily{.name = "gfx90a", .backend = "hip", .matrix = "MFMA", .lanes = 64},

@@ -23,6 +23,8 @@ struct ArchFamily {
   Fp8Flavour fp8 = Fp8Flavour::none;
   bool native_mx = false;    // matrix instructions that take E8M0 scales
   bool has_kernels = false;  // in this version
+  // How far those were proven, where nobody could run them on such a device; else empty.
+  std::string_view proven = {};
 };
 
 std::span<const ArchFamily> arch_families();

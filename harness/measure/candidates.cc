@@ -48,7 +48,7 @@ std::optional<Refusal> refuses_on(const ArchFamily& family, const Problem& probl
     return Refusal{RefusalReason::instruction_set,
                    "this version has no kernels of it for " + std::string(family.name)};
   }
-  auto refusal = backend.refuses(problem);
+  auto refusal = backend.refuses_on(problem, family.name);
   const bool of_machine = refusal && (refusal->reason == RefusalReason::device_absent ||
                                       refusal->reason == RefusalReason::memory);
   return of_machine ? std::nullopt : refusal;
@@ -107,6 +107,7 @@ std::vector<Candidate> candidates_on(const ArchFamily& family, const Problem& pr
       candidate.standing =
           chosen_of(candidates) == nullptr ? Standing::chosen : Standing::would_also_serve;
       candidate.why = "kernels for " + std::string(family.name);
+      if (!family.proven.empty()) candidate.why += ", " + std::string(family.proven);
     }
     candidates.push_back(std::move(candidate));
   }

@@ -16,7 +16,7 @@ static_assert(sizeof(u32) == 4 && sizeof(u64) == 8, "device integer widths");
 
 #define MOE_DEVICE __device__ __forceinline__
 
-#if defined(__HIP_DEVICE_COMPILE__)
+#if defined(__HIP_DEVICE_COMPILE__) || defined(MOE_EMULATED)  // or HIP's kernels on the CPU
 #define MOE_HIP 1
 #else
 #define MOE_HIP 0
