@@ -205,7 +205,7 @@ TEST_F(CommandLine, ExplainAnswersForAnArchitectureThatIsNotHere) {
 TEST_F(CommandLine, ExplainSaysWhatAnArchitectureWithoutKernelsWouldNeed) {
   const FakeBackend cuda("cuda", false, std::nullopt), cpu("cpu", true, std::nullopt);
   backends_ = {&cuda, &cpu};
-  EXPECT_EQ(run({"explain", "minimax-m3", "--scheme", "mxfp8", "--arch", "gfx942", "--json"}), 4);
+  EXPECT_EQ(run({"explain", "minimax-m3", "--scheme", "mxfp8", "--arch", "gfx940", "--json"}), 4);
   const auto json = nlohmann::json::parse(out_);
   EXPECT_EQ(json["arch"], "gfx94x: MFMA, waves of 64, FP8 as FNUZ, no native MX");
   EXPECT_EQ(json["served"], false);
@@ -221,6 +221,16 @@ TEST_F(CommandLine, ExplainSaysWhatAnArchitectureWithoutKernelsWouldNeed) {
               4);
     EXPECT_THAT(out_, AllOf(HasSubstr("--to fp8_block --flavor fnuz"),
                             HasSubstr("swiglu_clamped(alpha 1.702, beta 1, limit 7)")));
+  }
+}
+
+TEST_F(CommandLine, ExplainSaysHowFarTheKernelsOfAnArchitectureWereProven) {
+  const FakeBackend hip("hip", false, std::nullopt);
+  backends_ = {&hip};
+  for (const char* arch : {"gfx942", "gfx950", "gfx1201"}) {
+    EXPECT_EQ(run({"explain", "qwen3-30b-a3b", "--scheme", "fp8_block", "--arch", arch}), 0);
+    EXPECT_THAT(out_, HasSubstr(std::string("kernels for ") + arch +
+                                ", compiled and emulated on the CPU, never yet run"));
   }
 }
 

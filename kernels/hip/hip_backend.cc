@@ -50,7 +50,8 @@ class HipBackend final : public Backend {
     std::ranges::replace(name, ' ', '_');
     return {.name = name,
             .arch = std::string((*gpu())->architecture().name),
-            .memory_bytes = (*gpu())->description().memory_bytes};
+            .memory_bytes = (*gpu())->description().memory_bytes,
+            .tuned_class = std::string((*gpu())->architecture().name)};
   }
 
   std::map<std::string, std::string> toolchain() const override {

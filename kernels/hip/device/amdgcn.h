@@ -1,15 +1,12 @@
 // What the kernels ask of an AMD GPU, from the compiler's own builtins: clang with -nogpuinc
-// -nogpulib needs no header and no device library of ROCm. hipRTC brings the qualifiers and the
-// CUDA-like names with it.
+// -nogpulib needs no header and no device library of ROCm.
 #pragma once
 
-#if !defined(__HIPCC_RTC__)
 #define __host__ __attribute__((host))
 #define __device__ __attribute__((device))
 #define __global__ __attribute__((global))
 #define __shared__ __attribute__((shared))
 #define __forceinline__ inline __attribute__((always_inline))
-#endif
 
 #include "kernels/device/platform.h"
 
@@ -19,7 +16,6 @@
 #define MOE_KERNEL(threads) \
   __global__ __attribute__((amdgpu_flat_work_group_size(threads, threads)))
 
-#if !defined(__HIPCC_RTC__)
 // The part of CUDA's vocabulary that kernels/device uses.
 MOE_DEVICE float __uint_as_float(unsigned v) { return __builtin_bit_cast(float, v); }
 MOE_DEVICE unsigned __float_as_uint(float v) { return __builtin_bit_cast(unsigned, v); }
@@ -54,7 +50,6 @@ MOE_DEVICE int __shfl_up(int value, int distance, int width) {
   const int from = (self & (width - 1)) < distance ? self : self - distance;
   return __builtin_amdgcn_ds_bpermute(from * 4, value);
 }
-#endif
 
 namespace moe::gpu {
 

@@ -59,6 +59,7 @@ MOE_DEVICE void name_rows(const LayerArgs& args, const Tile& tile, GemmShared<C>
 
 template <class C, Phase kPhase>
 MOE_DEVICE void grouped_gemm(const LayerArgs& args) {
+  static_assert(sizeof(GemmShared<C>) <= C::Arch::kSharedBytes, "tile and block's memory");
   MOE_LDS(GemmShared<C>, lds);
   const Tile tile = find_tile<C, kPhase>(args);
   if (tile.expert < 0) return;  // the whole block

@@ -52,7 +52,7 @@ using Either = typename If<kFirst, A, B>::Type;
 template <Format kFormat, class Bf16, class F16, class I8, class Fp8>
 using ForFormat =
     Either<kFormat == Format::bf16, Bf16,
-           Either<kFormat == Format::fp16, F16, Either<kFormat == Format::int8_channel, I8, Fp8>>>;
+           Either<kFormat == Format::fp16, F16, Either<kFormat == Format::int8_channels, I8, Fp8>>>;
 
 template <class Arch, Format kFormat, int kDim>
 using InstructionOf =

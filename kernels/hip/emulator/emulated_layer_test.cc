@@ -11,6 +11,7 @@
 #include "kernels/hip/emulator/matrix.h"
 #include "kernels/hip/layer_format.h"
 #include "kernels/hip/tile_config.h"
+#include "kernels/mutants/mutated_experts.h"
 #include "reference/dtype.h"
 #include "reference/error.h"
 #include "reference/inputs.h"
@@ -246,6 +247,53 @@ TEST_P(Emulated, TheRouterWeightMayMultiplyTheInput) {
     const auto p = plan(l, 7, config);
     ASSERT_NE(p, nullptr);
     expect_close(l, run(*p, in), in, p->identity().numerics);
+  }
+}
+
+// The instructions with the rows of their products dealt otherwise: no permutation of these passes.
+TEST_P(Emulated, AWrongLaneMapIsFarBeyondTheLimits) {
+  std::vector<emulator::MatrixInstruction> wrong;
+  for (int i = 0; i <= static_cast<int>(moe::gpu::Instruction::Wmma16x16x16F16); ++i) {
+    wrong.push_back(emulator::instruction(static_cast<moe::gpu::Instruction>(i)));
+    wrong.back().sum_run = wrong.back().dim == 32 ? 8 : wrong.back().sum_run / 2;
+  }
+  Loaded l = load(ragged());
+  const OwnedInputs in = inputs(l, 5);
+  for (const Config& config : every_tile(l.problem)) {
+    const auto p = plan(l, 5, config);
+    ASSERT_NE(p, nullptr);
+    Output y;
+    {
+      std::vector<std::unique_ptr<emulator::InsteadOf>> instead;
+      for (std::size_t i = 0; i < wrong.size(); ++i) {
+        instead.push_back(
+            std::make_unique<emulator::InsteadOf>(static_cast<moe::gpu::Instruction>(i), wrong[i]));
+      }
+      y = run(*p, in);
+    }
+    const ErrorMetrics error = error_of(l, y, in, p->identity().numerics);
+    EXPECT_TRUE(error.non_finite > 0 || error.relative_l2 > 0.1) << error.relative_l2;
+  }
+}
+
+// A kernel that read its neighbour's scale, or up for gate, would give what it gives for experts
+// in which they have changed places.
+TEST_P(Emulated, AWrongScaleOrHalfIsBeyondTheLimits) {
+  Loaded l = load(ragged());
+  const OwnedInputs in = inputs(l, 5);
+  std::vector<std::unique_ptr<const ExpertSource>> spoiled;
+  spoiled.push_back(swapped_gate_up(l.problem, *l.experts));
+  spoiled.push_back(neighbours_weights(l.problem, *l.experts));
+  if (scale_count(l.problem, Role::w13) > 1)
+    spoiled.push_back(shifted_scales(l.problem, *l.experts));
+  for (const auto& mutated : spoiled) {
+    auto loaded = l.backend->load(l.problem, *mutated, 1);
+    ASSERT_TRUE(loaded.has_value());
+    auto p = (*loaded)->plan(5, {}, 1);
+    ASSERT_TRUE(p.has_value());
+    const ErrorMetrics error = error_of(l, run(**p, in), in, (*p)->identity().numerics);
+    const ErrorLimits limits = l.problem.scheme->error_limits(l.problem.layer.dtype, false);
+    EXPECT_TRUE(error.non_finite > 0 || error.relative_l2 > limits.relative_l2);
   }
 }
 

@@ -13,7 +13,7 @@ std::optional<LayerFormat> int8_on_hip(const Problem& problem, const Architectur
       x.unit != ScaleUnit{1, 0} || x.static_scale) {
     return std::nullopt;
   }
-  return LayerFormat{.name = "int8_channel",
+  return LayerFormat{.name = "int8_channels",
                      .weight_scales = WeightScales::channel,
                      .activations = ActivationUnit::row,
                      .int8 = true,
