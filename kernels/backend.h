@@ -181,11 +181,6 @@ class Backend {
   // such. Where a file was tuned with another, the record says `stale`.
   virtual std::map<std::string, std::string> toolchain() const { return {}; }
   virtual std::optional<Refusal> refuses(const Problem& problem) const = 0;
-  // The same on devices of `arch`, which need not be here, where that makes a difference.
-  virtual std::optional<Refusal> refuses_on(const Problem& problem,
-                                            std::string_view /*arch*/) const {
-    return refuses(problem);
-  }
   // Whether Launch::graph is served; where not, such a request runs eagerly and the record says so.
   virtual bool serves_graphs() const { return false; }
   virtual Config default_config(const Problem& problem) const = 0;

@@ -48,7 +48,11 @@ std::optional<Refusal> refuses_on(const ArchFamily& family, const Problem& probl
     return Refusal{RefusalReason::instruction_set,
                    "this version has no kernels of it for " + std::string(family.name)};
   }
-  auto refusal = backend.refuses_on(problem, family.name);
+  auto refusal = backend.refuses(problem);
+  // OCP weights can be made FNUZ when they are loaded; the other way round no kernel helps.
+  const auto obstacle = operand_obstacle(family, problem.scheme->traits());
+  if (obstacle && problem.scheme->traits().weight.element == Element::e4m3fnuz)
+    return Refusal{RefusalReason::scheme, *obstacle};
   const bool of_machine = refusal && (refusal->reason == RefusalReason::device_absent ||
                                       refusal->reason == RefusalReason::memory);
   return of_machine ? std::nullopt : refusal;

@@ -79,11 +79,6 @@ class HipBackend final : public Backend {
                                               std::to_string((*gpu())->description().memory_bytes)};
   }
 
-  std::optional<Refusal> refuses_on(const Problem& problem, std::string_view arch) const override {
-    const Architecture* known = find_architecture(arch);
-    return known == nullptr ? refuses(problem) : refuses_layer(problem, *known);
-  }
-
   Config default_config(const Problem& problem) const override {
     if (refuses(problem)) return {};
     return to_config(
