@@ -112,7 +112,10 @@ class DeviceCode(unittest.TestCase):
                                      [0, 0, 0])
 
     def test_no_kernel_lost_waves(self):
-        kept = {(r["arch"], r["kernel"]): r for r in csv.DictReader(TABLE.open())}
+        if not TABLE.is_file():
+            self.skipTest(f"there is no {TABLE.name}: run this script with --write and commit it")
+        with TABLE.open() as table_file:
+            kept = {(r["arch"], r["kernel"]): r for r in csv.DictReader(table_file)}
         now = {(r[0], r[1]): dict(zip(COLUMNS, r)) for r in table()}
         self.assertEqual(set(kept), set(now), f"run this script with --write and commit {TABLE.name}")
         for key, row in now.items():
