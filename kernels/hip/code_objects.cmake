@@ -25,7 +25,7 @@ foreach(arch IN LISTS hip_architectures)
     COMMENT "Compiling device code for ${arch}" VERBATIM)
   list(APPEND hip_code_objects ${object})
 endforeach()
-add_custom_target(hip_code ALL DEPENDS ${hip_code_objects})
+add_custom_target(hip_code DEPENDS ${hip_code_objects})
 # Whoever builds the tool alone waits for it only where there is a GPU that could run it.
 if(EXISTS /dev/kfd)
   add_dependencies(kernels_hip hip_code)
