@@ -62,10 +62,10 @@ Refusal shape_refusal(const char* what, std::int64_t value, const char* rule) {
           std::string(what) + " is " + std::to_string(value) + "; the kernels need " + rule};
 }
 
-// Static shared memory of the prepare kernel (device/prepare.cuh): three rows of x, three tables of
-// experts and up to four of a chunk's 256 pairs.
+// Static shared memory of the prepare kernel (device/prepare.cuh): at least two rows of x, three
+// tables of experts and up to four of a chunk's 256 pairs.
 std::int64_t prepare_bytes(const Layer& layer, const CudaScheme& scheme) {
-  return 3 * layer.hidden_size * scheme.element_bytes + 3 * (layer.local_experts() + 1) * 4 +
+  return 2 * layer.hidden_size * scheme.element_bytes + 3 * (layer.local_experts() + 1) * 4 +
          4 * 256 * 4 + 256;
 }
 
@@ -74,9 +74,12 @@ std::optional<Refusal> refuses_shape(const Layer& layer, const CudaScheme& schem
   if (layer.hidden_size % 16 != 0) {
     return shape_refusal("hidden_size", layer.hidden_size, "a multiple of 16 (16-byte rows)");
   }
-  if (layer.intermediate_size % 64 != 0) {
+  // Otherwise a scale's block of w13 ends inside the rows of a matrix instruction.
+  if (scheme.block_scales() && layer.gate_up_order == GateUpOrder::concatenated &&
+      layer.intermediate_size % 64 != 0) {
     return shape_refusal("intermediate_size", layer.intermediate_size,
-                         "a multiple of 64 (the rows of a matrix instruction)");
+                         "a multiple of 64 with block scales (one scale for the rows of a matrix "
+                         "instruction)");
   }
   if (layer.top_k > 32) return shape_refusal("top_k", layer.top_k, "at most 32");
   if (layer.local_experts() > 1024) {
@@ -106,20 +109,14 @@ std::optional<Refusal> refuses_layer(const Problem& problem) {
                                               problem.scheme->name() + "; it serves " +
                                               served_schemes(layer)};
   }
-  if (layer.activation.kind != ActivationKind::silu_and_mul) {
-    return Refusal{RefusalReason::activation, "the cuda backend's epilogue has silu_and_mul only"};
-  }
-  if (layer.gate_up_order != GateUpOrder::concatenated) {
-    return Refusal{RefusalReason::gate_up_order,
-                   "the cuda backend reads w13 with gate and up concatenated"};
-  }
-  if (layer.expert_bias) {
-    return Refusal{RefusalReason::expert_bias, "the cuda backend's epilogues add no expert biases"};
-  }
   if (layer.router_weight_on_input && layer.top_k != 1) {
     return Refusal{RefusalReason::router_weight_on_input, "router weight on input with top_k " +
                                                               std::to_string(layer.top_k) +
                                                               "; it is defined for top_k 1 only"};
+  }
+  if (layer.router_weight_on_input && layer.expert_bias) {
+    return Refusal{RefusalReason::expert_bias,
+                   "router weight on input is not defined for experts with biases"};
   }
   return refuses_shape(layer, *find_scheme(*problem.scheme, layer));
 }
@@ -136,10 +133,12 @@ class CudaBackend final : public Backend {
                   "an NVIDIA driver (libcuda.so.1), a device, and the CUDA toolkit's NVRTC "
                   "(libnvrtc.so) on the loader's path"};
     }
-    if (capability() < 90) {
+    if (capability() != 90) {
       return {.present = false,
               .detail = (*gpu())->name() + " has compute capability " + capability_name(),
-              .remedy = "a device of compute capability 9.0 (Hopper)"};
+              .remedy =
+                  "a device of compute capability 9.0 (Hopper); the kernels use "
+                  "instructions that no other has"};
     }
     return {.present = true, .detail = (*gpu())->name() + ", " + *compiler_version()};
   }

@@ -125,17 +125,19 @@ class CudaPlan final : public Plan {
     if (args.self_count == 0) {
       program_.kernel(Stage::count)
           .launch(stream(),
-                  {.grid = {blocks(moe::kGroupTokens), 1, 1}, .block = moe::kPrepareThreads},
+                  {.grid = {blocks(moe::kGroupTokens), 1, 1},
+                   .block = moe::kPrepareThreads,
+                   .overlaps_previous = true},
                   pointers);
     }
     program_.kernel(Stage::prepare)
         .launch(stream(),
                 {.grid = {blocks(static_cast<unsigned>(args.chunk_tokens)), 1, 1},
                  .block = moe::kPrepareThreads,
-                 .overlaps_previous = args.self_count == 0},
+                 .overlaps_previous = true},
                 pointers);
     program_.kernel(Stage::layer).launch(stream(), layer_shape(layer_blocks_), pointers);
-    if (layer().top_k > 1) {
+    if (layer().top_k > 1 && args.combined == 0) {
       program_.kernel(Stage::combine)
           .launch(stream(),
                   {.grid = {m, 1, 1}, .block = moe::kCombineThreads, .overlaps_previous = true},

@@ -1,5 +1,5 @@
-// A layer's weights on the device, in canonical storage or packed as the scheme says, in several
-// copies for cold-weight rotation.
+// A layer's weights on the device, packed as the kernels read them, in several copies for
+// cold-weight rotation.
 #pragma once
 
 #include <vector>
@@ -11,8 +11,9 @@
 namespace moegauge::cuda {
 
 struct WeightSet {
-  Buffer w13, w2;              // [E, 2N, K] and [E, K, N], the scheme's values; or packed
-  Buffer w13_scale, w2_scale;  // the scheme's scales, expert after expert; empty without scales
+  Buffer w13, w2;              // chunks, see device/box_layout.h and device/int_layout.h
+  Buffer w13_scale, w2_scale;  // as box_packing.h says, expert after expert; empty without scales
+  Buffer w13_bias, w2_bias;    // fp32, as WeightScales::channels; empty without biases
   Buffer x_order;              // act_order: uint16 [E, K], see int_packing.h
 };
 

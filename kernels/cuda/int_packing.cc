@@ -5,21 +5,10 @@
 #include <numeric>
 
 #include "kernels/cuda/device/int_layout.h"
+#include "kernels/cuda/tile_rows.h"
 
 namespace moegauge::cuda {
 namespace {
-
-constexpr std::int64_t box_rows = moe::kIntRows / 2;
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-// Rows that a box of a tile is cut from: gate's, up's, or all of w2.
-std::int64_t part_rows(const MatrixShape& shape) {
-  return shape.role == Role::w13 ? shape.rows / 2 : shape.rows;
-}
-std::int64_t tiles(const MatrixShape& shape) {
-  return ceil_div(part_rows(shape), shape.role == Role::w13 ? box_rows : moe::kIntRows);
-}
 
 std::uint8_t byte_at(std::span<const std::byte> bytes, std::int64_t i) {
   return static_cast<std::uint8_t>(bytes[static_cast<std::size_t>(i)]);
@@ -37,13 +26,9 @@ class Source {
 
   // The canonical row of a row of a tile; -1 outside the matrix.
   std::int64_t row(std::int64_t tile, std::int64_t in_tile) const {
-    const std::int64_t part = part_rows(from_.shape);
-    const bool gate_up = from_.shape.role == Role::w13;
-    std::int64_t r =
-        gate_up ? tile * box_rows + in_tile % box_rows : tile * moe::kIntRows + in_tile;
-    if (r >= part) return -1;
-    if (!order_.rows.empty()) r = order_.rows[static_cast<std::size_t>(r)];
-    return gate_up && in_tile >= box_rows ? part + r : r;
+    std::int64_t row = part_row(from_.shape, tile, in_tile);
+    if (row >= 0 && !order_.rows.empty()) row = order_.rows[static_cast<std::size_t>(row)];
+    return canonical_row(from_.shape, row, is_up(from_.shape, in_tile));
   }
   // What stands outside the matrix is a weight of zero.
   std::uint8_t code(std::int64_t row, std::int64_t place) const {
@@ -115,7 +100,7 @@ std::size_t chunk_bytes(const IntFormat& format) {
 }
 
 std::size_t packed_bytes(const IntFormat& format, const MatrixShape& shape) {
-  return static_cast<std::size_t>(tiles(shape) * ceil_div(shape.cols, moe::kIntStep)) *
+  return static_cast<std::size_t>(tile_count(shape) * ceil_div(shape.cols, moe::kIntStep)) *
          chunk_bytes(format);
 }
 
@@ -144,7 +129,7 @@ void pack_integers(const IntFormat& format, const ConstMatrix& from, const Packi
   const Source source(format, from, order);
   const std::int64_t steps = ceil_div(from.shape.cols, moe::kIntStep);
   std::byte* chunk = to.data();
-  for (std::int64_t tile = 0; tile < tiles(from.shape); ++tile) {
+  for (std::int64_t tile = 0; tile < tile_count(from.shape); ++tile) {
     for (std::int64_t step = 0; step < steps; ++step, chunk += chunk_bytes(format))
       pack_chunk(format, source, tile, step, chunk);
   }

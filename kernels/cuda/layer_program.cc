@@ -2,9 +2,25 @@
 
 #include "kernels/cuda/device/layer_args.h"
 #include "kernels/cuda/runtime/sources.h"
+#include "kernels/cuda/tile_rows.h"
 
 namespace moegauge::cuda {
 namespace {
+
+// Enumerator of moe::Activation (device/config.cuh).
+const char* activation_name(ActivationKind kind) {
+  switch (kind) {
+    case ActivationKind::silu_and_mul:
+      return "silu";
+    case ActivationKind::gelu_and_mul:
+      return "gelu";
+    case ActivationKind::gelu_tanh_and_mul:
+      return "gelu_tanh";
+    case ActivationKind::swiglu_clamped:
+      break;
+  }
+  return "swiglu_clamped";
+}
 
 const char* boolean(bool value) { return value ? "true" : "false"; }
 
@@ -23,7 +39,7 @@ CompileRequest program_request(const Layer& layer, const CudaScheme& scheme,
       "#include \"kernels/cuda/device/prepare.cuh\"\n";
   text += std::string("using C = moe::LayerConfig<moe::Scheme::") + scheme.enumerator;
   for (const std::int64_t number :
-       {layer.local_experts(), layer.hidden_size, layer.intermediate_size, layer.top_k}) {
+       {layer.local_experts(), layer.hidden_size, padded_inter(layer), layer.top_k}) {
     text += ", " + std::to_string(number);
   }
   text += std::string(", ") + boolean(layer.router_weight_on_input);
@@ -31,11 +47,12 @@ CompileRequest program_request(const Layer& layer, const CudaScheme& scheme,
   text += std::string(", ") + boolean(config.promote) + ", " + boolean(config.split_k) + ", " +
           boolean(!config.swap_ab) + ", " + boolean(config.cluster == 2) + ", " +
           std::to_string(config.dealt);
-  if (scheme.integers) {
-    text += ", " + std::to_string(scheme.integers->group) + ", " +
-            boolean(scheme.integers->zero_points) + ", " + boolean(scheme.integers->ordered);
-  }
-  text += ">;\n";
+  const IntFormat none = {.group = 0};
+  const IntFormat& integers = scheme.integers ? *scheme.integers : none;
+  text += ", " + std::to_string(integers.group) + ", " + boolean(integers.zero_points) + ", " +
+          boolean(integers.ordered);
+  text += std::string(", moe::Activation::") + activation_name(layer.activation.kind) + ", " +
+          boolean(layer.expert_bias) + ">;\n";
   text +=
       "static_assert(C::kSharedBytes == " + std::to_string(shared_bytes(layer, scheme, config)) +
       " && sizeof(moe::LayerArgs) == " + std::to_string(sizeof(moe::LayerArgs)) +

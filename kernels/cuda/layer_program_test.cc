@@ -35,11 +35,20 @@ std::vector<Served> layers() {
   Layer scout = {.experts = 16, .top_k = 1, .hidden_size = 5120, .intermediate_size = 2048};
   scout.router_weight_on_input = true;
   Layer mixtral = {.experts = 8, .top_k = 2, .hidden_size = 4096, .intermediate_size = 7168};
+  Layer gpt_oss = {.experts = 32, .top_k = 4, .hidden_size = 2880, .intermediate_size = 2880};
+  gpt_oss.activation.kind = ActivationKind::swiglu_clamped;
+  gpt_oss.gate_up_order = GateUpOrder::interleaved;
+  gpt_oss.expert_bias = true;
+  Layer gelu = ragged;
+  gelu.activation.kind = ActivationKind::gelu_and_mul;
+  gelu.expert_bias = true;
   return {{"qwen3-30b-a3b", "fp8_block", qwen3},
           {"deepseek-v3 ep8", "fp8_block", deepseek},
           {"llama-4-scout tp4", "fp8_ptpc", scout},
           {"mixtral-8x7b tp2", "bf16", mixtral},
           {"ragged", "fp8_block", ragged},
+          {"gpt-oss-20b's kind", "bf16", gpt_oss},
+          {"gelu with biases", "fp8_block", gelu},
           {"mixtral-8x7b tp2", "w4a16_g128", mixtral},
           {"ragged", "w4a16_g32_zp_actorder", ragged},
           {"ragged", "w4a16_g64_zp", ragged},
@@ -85,13 +94,13 @@ TEST_F(LayerProgramTest, CeilingsCompileCleanly) { expect_clean(ceilings_request
 
 TEST_F(LayerProgramTest, AShapeThatTheKernelsDoNotHaveIsACompileErrorWithItsReason) {
   Layer layer = layers()[0].layer;
-  layer.intermediate_size = 100;  // no multiple of 64
+  layer.hidden_size = 1000;  // no multiple of 16
   const auto scheme = make_scheme("fp8_block");
   const CudaScheme* cuda_scheme = find_scheme(*scheme, layer);
   const auto cubin =
       compile(program_request(layer, *cuda_scheme, heuristic_config(layer, *cuda_scheme, 1)));
   ASSERT_FALSE(cubin.has_value());
-  EXPECT_NE(cubin.error().log.find("N must be a multiple of 64"), std::string::npos)
+  EXPECT_NE(cubin.error().log.find("K must be a multiple of 16"), std::string::npos)
       << cubin.error().log;
 }
 

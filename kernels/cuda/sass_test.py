@@ -84,7 +84,8 @@ class Sass(unittest.TestCase):
                 with self.subTest(scheme=scheme, promote=promote, kind=kind):
                     code = disassemble(compile_layer("%s, %s, %s" % (scheme, SHAPE, tile.format(promote=str(promote).lower()))))
                     self.assertRegex(code, r"\b%s\b" % instruction)
-                    self.assertRegex(code, r"\bUTMALDG\b")
+                    self.assertRegex(code, r"\bUTMALDG\b")  # tokens
+                    self.assertRegex(code, r"\bUBLKCP\b")  # weights
                     self.assertNotRegex(code, SLOW)
 
 

@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "kernels/cuda/tile_rows.h"
+
 namespace moegauge::cuda {
 namespace {
 
@@ -44,9 +46,6 @@ std::string key_names() {
   return names;
 }
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-std::int64_t align_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
-
 Refusal bad_value(std::string sentence) {
   return {RefusalReason::config_value, std::move(sentence)};
 }
@@ -74,10 +73,11 @@ std::optional<Refusal> contradiction(const TileConfig& c, const Layer& layer,
                        std::to_string(c.swap_ab) + " and " + std::to_string(c.token_tile));
     }
   }
-  if (!c.swap_ab && scheme.block_scales && layer.intermediate_size % 128 != 0) {
+  if (!c.swap_ab && scheme.block_scales() &&
+      (layer.intermediate_size % 128 != 0 || layer.gate_up_order == GateUpOrder::interleaved)) {
     return bad_value(
-        "SWAP_AB 0 with block scales needs an intermediate size that is a multiple of "
-        "128, not " +
+        "SWAP_AB 0 with block scales needs gate and up concatenated and an intermediate size that "
+        "is a multiple of 128, not " +
         std::to_string(layer.intermediate_size));
   }
   if (c.split_k && c.token_tile > widest_split_tile) {
@@ -85,7 +85,7 @@ std::optional<Refusal> contradiction(const TileConfig& c, const Layer& layer,
                      std::to_string(widest_split_tile) + " tokens a tile; BLOCK_SIZE_M is " +
                      std::to_string(c.token_tile));
   }
-  const std::int64_t tiles1 = ceil_div(layer.intermediate_size, 128);
+  const std::int64_t tiles1 = ceil_div(padded_inter(layer), 128);
   const std::int64_t tiles2 = ceil_div(layer.hidden_size, 256);
   if (c.cluster == 2 && (c.swap_ab || tiles1 % 2 != 0 || tiles2 % 2 != 0)) {
     return bad_value(
@@ -110,12 +110,12 @@ std::int64_t shared_bytes(const Layer& layer, const CudaScheme& scheme, const Ti
       scheme.integers
           ? align_up(static_cast<std::int64_t>(chunk_bytes(*scheme.integers)), 1024) + tile * 256
           : 256 * 128 + tile * 128;
-  const std::int64_t scale = scheme.block_scales ? align_up(16 + tile * 4, 16) : 0;
+  const std::int64_t scale = scheme.block_scales() ? align_up(16 + tile * 4, 16) : 0;
   const std::int64_t staged = std::min<std::int64_t>(tile, 64);
   const std::int64_t plain = 2 * staged * 128, quantised = tile * 144;
   const std::int64_t staging =
-      scheme.block_scales || !c.swap_ab ? std::max(plain, quantised) : plain;
-  const std::int64_t epilogue = staging + 3 * tile * 4 + (scheme.block_scales ? 8 * tile * 4 : 0);
+      scheme.block_scales() || !c.swap_ab ? std::max(plain, quantised) : plain;
+  const std::int64_t epilogue = staging + 3 * tile * 4 + (scheme.block_scales() ? 8 * tile * 4 : 0);
   const std::int64_t tables = align_up((layer.local_experts() + 1) * 12 + 24, 16);
   const std::int64_t barriers =
       c.stages * stage + align_up(epilogue, 16) + c.stages * scale + tables + c.stages * 16;

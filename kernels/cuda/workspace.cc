@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/cuda/tile_rows.h"
+
 namespace moegauge::cuda {
 namespace {
 
@@ -61,17 +63,16 @@ Workspace::Workspace(const Layer& layer, const CudaScheme& scheme, const TileCon
                      std::int64_t tokens, const Stream& stream)
     : layer_(layer),
       element_bytes_(scheme.element_bytes),
-      packed_weights_(scheme.integers.has_value()),
       token_box_(config.swap_ab ? static_cast<unsigned>(config.token_tile) : 64u) {
   const std::int64_t pairs = tokens * layer.top_k, experts = layer.local_experts();
   const std::int64_t rows = (pairs + widest_tile + 63) / 64 * 64;
   const std::int64_t k_groups = (layer.hidden_size + 127) / 128;
-  const std::int64_t n_groups = (layer.intermediate_size + 127) / 128;
+  const std::int64_t inter = padded_inter(layer), n_groups = (inter + 127) / 128;
   take(args_.x_rows, size(rows * layer.hidden_size * element_bytes_));
   take(args_.x_scale, size(rows * k_groups * 4));
-  take(args_.h_rows, size(rows * layer.intermediate_size * element_bytes_));
+  take(args_.h_rows, size(rows * inter * element_bytes_));
   take(args_.h_scale, size(rows * n_groups * 4));
-  take(args_.h_wide, scheme.wide_activations ? size(rows * layer.intermediate_size * 2) : 0);
+  take(args_.h_wide, scheme.wide_activations ? size(rows * inter * 2) : 0);
   take(args_.pair_out, layer.top_k > 1 ? size(rows * layer.hidden_size * 2) : 0);
   take(args_.row_weight, size(rows * 4));
   take(args_.row_token, size(rows * 4));
@@ -81,15 +82,22 @@ Workspace::Workspace(const Layer& layer, const CudaScheme& scheme, const TileCon
   args_.tile_capacity =
       static_cast<int>(pairs / config.token_tile + std::min<std::int64_t>(experts, pairs));
   args_.counter_words = args_.tile_capacity * 3 + (config.split_k ? 2 * moe::kMaxSplitUnits : 0);
+  if (layer.top_k > 1 && config.swap_ab && pairs <= moe::kInsidePairs) {
+    args_.combined = args_.counter_words;
+    args_.counter_words += static_cast<int>(ceil_div(layer.hidden_size, tile_rows));
+  }
   take(args_.counters, size(args_.counter_words) * 4);
   take(args_.partial, config.split_k ? size_t{2} * moe::kMaxSplitUnits * 256 * 64 * 4 : 0);
+  args_.act_alpha = static_cast<float>(layer.activation.alpha);
+  args_.act_beta = static_cast<float>(layer.activation.beta);
+  args_.act_limit = static_cast<float>(layer.activation.limit);
   args_.tokens = static_cast<int>(tokens);
   args_.row_pitch = static_cast<int>(rows);
   args_.chunk_tokens = chunk_tokens(tokens, layer.top_k);
   // 12 MB over the device, about prepare's time.
-  constexpr std::size_t early_bytes = 3 * 32768;
-  args_.early_stages =
-      static_cast<int>(early_bytes / (scheme.integers ? chunk_bytes(*scheme.integers) : 32768));
+  constexpr std::size_t early_bytes = std::size_t{3} * moe::kChunkBytes;
+  args_.early_stages = static_cast<int>(
+      early_bytes / (scheme.integers ? chunk_bytes(*scheme.integers) : moe::kChunkBytes));
   zeroed_ = Buffer(sizeof(moe::u32));
   zeroed_.fill(stream, 0);
   args_.drawn = as<moe::u32>(zeroed_.get());
@@ -108,17 +116,11 @@ void Workspace::poison(const Stream& stream) const {
 
 moe::LayerArgs Workspace::bind(const Slot& slot, const WeightSet& weights) const {
   moe::LayerArgs args = args_;
-  const std::int64_t experts = layer_.local_experts(), k = layer_.hidden_size,
-                     n = layer_.intermediate_size;
+  const std::int64_t k = layer_.hidden_size, n = padded_inter(layer_);
   const auto address = [](const auto* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); };
-  if (packed_weights_) {
-    args.w13_chunks = as<const moe::u8>(weights.w13.get());
-    args.w2_chunks = as<const moe::u8>(weights.w2.get());
-    args.x_order = as<const moe::u16>(weights.x_order.get());
-  } else {
-    args.w13 = tensor_map(weights.w13.get(), element_bytes_, experts * 2 * n, k, 128);
-    args.w2 = tensor_map(weights.w2.get(), element_bytes_, experts * k, n, 128);
-  }
+  args.w13_chunks = as<const moe::u8>(weights.w13.get());
+  args.w2_chunks = as<const moe::u8>(weights.w2.get());
+  args.x_order = as<const moe::u16>(weights.x_order.get());
   args.x_rows_map = tensor_map(address(args.x_rows), element_bytes_, args.row_pitch, k, token_box_);
   args.h_rows_map = tensor_map(address(args.h_rows), element_bytes_, args.row_pitch, n, token_box_);
   args.x = as<const moe::u16>(slot.x.get());
@@ -126,6 +128,8 @@ moe::LayerArgs Workspace::bind(const Slot& slot, const WeightSet& weights) const
   args.topk_weights = as<const float>(slot.topk_weights.get());
   args.w13_scale = as<const float>(weights.w13_scale.get());
   args.w2_scale = as<const float>(weights.w2_scale.get());
+  args.w13_bias = as<const float>(weights.w13_bias.get());
+  args.w2_bias = as<const float>(weights.w2_bias.get());
   args.y = as<moe::u16>(slot.y.get());
   return args;
 }

@@ -33,7 +33,6 @@ class Workspace {
 
   const Layer layer_;
   const int element_bytes_;
-  const bool packed_weights_;
   const unsigned token_box_;
   moe::LayerArgs args_ = {};
   std::vector<Buffer> scratch_;

@@ -15,6 +15,12 @@ static_assert(sizeof(u32) == 4 && sizeof(u64) == 8, "device integer widths");
 }  // namespace moe
 
 #define MOE_DEVICE __device__ __forceinline__
+// For constants that a host compiler needs too.
+#if defined(__CUDACC__) || defined(__HIPCC__)
+#define MOE_BOTH __host__ __device__
+#else
+#define MOE_BOTH
+#endif
 
 #if defined(__HIP_DEVICE_COMPILE__) || defined(MOE_EMULATED)  // or HIP's kernels on the CPU
 #define MOE_HIP 1

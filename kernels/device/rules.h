@@ -35,5 +35,29 @@ MOE_DEVICE float divide_by_scale(float v, float scale, float reciprocal) {
 MOE_DEVICE float silu_and_mul(float gate, float up) {
   return __fdividef(gate, 1.0f + __expf(-gate)) * up;
 }
+// The same for two elements of one token, which share a reciprocal: the special function unit makes
+// three values for them instead of four. 1 + e^40 squared is far inside fp32, and beyond a gate of
+// -40 a result below 1e-15 of `up` replaces one that is smaller still. NaN reaches both.
+MOE_DEVICE void silu_and_mul(float& gate0, float& gate1, float up0, float up1) {
+  const float a = 1.0f + __expf(fminf(-gate0, 40.0f)), b = 1.0f + __expf(fminf(-gate1, 40.0f));
+  const float both = __fdividef(1.0f, a * b);
+  gate0 = gate0 * (b * both) * up0;
+  gate1 = gate1 * (a * both) * up1;
+}
+
+// Largest finite magnitude of kCount values from `v` on, `stride` apart. What is not finite does
+// not count, and is rare enough to be looked for only where the plain maximum shows it; fmaxf
+// passes over NaN by itself.
+template <int kCount, int kStride = 1>
+MOE_DEVICE float finite_amax(const float* v) {
+  float amax = 0.0f;
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) amax = fmaxf(amax, fabsf(v[i * kStride]));
+  if (amax < __uint_as_float(0x7f800000u)) return amax;
+  amax = 0.0f;
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) amax = fmaxf(amax, finite_magnitude(v[i * kStride]));
+  return amax;
+}
 
 }  // namespace moe

@@ -83,6 +83,9 @@ struct IntMatrix {
 struct Weights {
   uint8_t *w13 = nullptr, *w2 = nullptr;
   float *w13_scale = nullptr, *w2_scale = nullptr;
+  // The same as the kernels read them (box_layout.h), and block scales by tile.
+  uint8_t *w13_chunks = nullptr, *w2_chunks = nullptr;
+  float *w13_tile_scale = nullptr, *w2_tile_scale = nullptr;
   IntMatrix int13, int2;
   uint16_t* x_order = nullptr;  // [E, K]
 };
@@ -93,6 +96,9 @@ void free_weights(Weights&);
 // The part for integer weights, in int_weights.cu.
 void make_int_weights(Weights&, const Layer&, uint64_t seed, bool exact);
 void free_int_weights(Weights&);
+// The part for all others, in box_weights.cu.
+void pack_weights(Weights&, const Layer&);
+void free_packed(Weights&);
 
 // Inputs and output of one call.
 struct Call {

@@ -95,11 +95,12 @@ Weights make_weights(const Layer& l, uint64_t seed, bool exact) {
       fill_scale<<<256, 256>>>(w.w2_scale, s2, seed + 3, sigma2 / 112.0f);
     }
   }
-  CUDA_CHECK(cudaGetLastError());
+  pack_weights(w, l);
   return w;
 }
 void free_weights(Weights& w) {
   free_int_weights(w);
+  free_packed(w);
   for (void* p : {static_cast<void*>(w.w13), static_cast<void*>(w.w2), static_cast<void*>(w.w13_scale), static_cast<void*>(w.w2_scale)})
     if (p) CUDA_CHECK(cudaFree(p));
   w = {};

@@ -69,7 +69,7 @@ Workspace::Workspace(const Layer& l, int max_tokens, int blocks, int max_tile) :
   take(args.expert_rows, l.experts_local * 4);
   take(args.group_rows, (size_t(max_tokens) / 128 + 1) * l.experts_local * 4);
   const size_t tiles = rows / 8 + l.experts_local;
-  take(args.counters, (tiles * 3 + 2 * moe::kMaxSplitUnits) * 4);
+  take(args.counters, (tiles * 3 + 2 * moe::kMaxSplitUnits + l.hidden / 256 + 1) * 4);
   take(args.partial, size_t(2) * moe::kMaxSplitUnits * 256 * 64 * 4);  // tiles of up to 64 tokens
   take(args.trace, size_t(blocks) * 16 * 8);
   CUDA_CHECK(cudaMalloc(&args.drawn, 4));  // never poisoned: the kernel needs it zero and leaves it zero
@@ -89,13 +89,8 @@ void Workspace::poison() const {
 moe::LayerArgs Workspace::bind(const Weights& w, const Call& c, const int* expert_map, const Variant& v) const {
   moe::LayerArgs a = args;
   const Layer& l = layer;
-  const uint64_t e = l.experts_local;
-  if (l.int_bits() == 0) {
-    a.w13 = make_map(w.w13, l.fp8(), e * 2 * l.inter, l.hidden, 128);
-    a.w2 = make_map(w.w2, l.fp8(), e * l.hidden, l.inter, 128);
-  }
-  a.w13_chunks = w.int13.chunks;
-  a.w2_chunks = w.int2.chunks;
+  a.w13_chunks = l.int_bits() != 0 ? w.int13.chunks : w.w13_chunks;
+  a.w2_chunks = l.int_bits() != 0 ? w.int2.chunks : w.w2_chunks;
   a.x_order = w.x_order;
   a.x_rows_map = make_map(a.x_rows, l.fp8(), row_pitch, l.hidden, v.token_box);
   a.h_rows_map = make_map(a.h_rows, l.fp8(), row_pitch, l.inter, v.token_box);
@@ -103,8 +98,9 @@ moe::LayerArgs Workspace::bind(const Weights& w, const Call& c, const int* exper
   a.topk_ids = c.ids;
   a.topk_weights = c.weights;
   a.expert_map = expert_map;
-  a.w13_scale = w.w13_scale;
-  a.w2_scale = w.w2_scale;
+  const bool block = l.scheme == moe::Scheme::fp8_block;
+  a.w13_scale = block ? w.w13_tile_scale : w.w13_scale;
+  a.w2_scale = block ? w.w2_tile_scale : w.w2_scale;
   a.y = c.y;
   a.tokens = c.tokens;
   return a;

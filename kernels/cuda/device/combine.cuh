@@ -18,6 +18,27 @@ MOE_DEVICE uint4 pack_bf16x8(const float (&s)[8]) {
   return make_uint4(pack_bf16(s[0], s[1]), pack_bf16(s[2], s[3]), pack_bf16(s[4], s[5]), pack_bf16(s[6], s[7]));
 }
 
+// Few pairs: the block that finishes the last of the down projection's tiles of 256 columns sums them
+// for every token, and no kernel is launched for it. All math threads.
+template <class C>
+MOE_DEVICE void combine_columns(const LayerArgs& args, int weight_tile, int thread) {
+  const int column = weight_tile * 256 + thread % 32 * 8;
+  if (column >= C::kHidden) return;
+  for (int token = thread / 32; token < args.tokens; token += kMathThreads / 32) {
+    uint4 v[C::kTopK];
+#pragma unroll
+    for (int t = 0; t < C::kTopK; ++t) {
+      const int row = __ldcg(&args.pair_row[token * C::kTopK + t]);
+      v[t] = row < 0 ? make_uint4(0, 0, 0, 0)
+                     : __ldcg(reinterpret_cast<const uint4*>(args.pair_out + static_cast<i64>(row) * C::kHidden + column));
+    }
+    float sum[8] = {};
+#pragma unroll
+    for (int t = 0; t < C::kTopK; ++t) add_bf16x8(sum, v[t]);
+    *reinterpret_cast<uint4*>(args.y + static_cast<i64>(token) * C::kHidden + column) = pack_bf16x8(sum);
+  }
+}
+
 // With many tokens a token's rows are far apart in memory: each is fetched whole by
 // the copy engine, one address translation instead of one for every warp.
 template <class C>
@@ -53,6 +74,7 @@ MOE_DEVICE void combine_staged(const LayerArgs& args, int token, const int (&row
 template <class C>
 __global__ void __launch_bounds__(kCombineThreads) combine_kernel(const __grid_constant__ LayerArgs args) {
   constexpr int kVectors = C::kHidden / 8, kEach = ceil_div(kVectors, kCombineThreads);
+  dependents_launch();
   dependency_wait();
   const int token = blockIdx.x;
   int rows[C::kTopK];

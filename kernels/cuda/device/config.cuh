@@ -1,6 +1,7 @@
 // What is fixed when a kernel is compiled: the layer's shape, its scheme and
 // the tile configuration; and the arguments that change from call to call.
 #pragma once
+#include "kernels/cuda/device/box_layout.h"
 #include "kernels/cuda/device/int_layout.h"
 #include "kernels/cuda/device/layer_args.h"
 #include "kernels/cuda/device/ptx.cuh"
@@ -8,6 +9,7 @@
 namespace moe {
 
 enum class Scheme { fp8_block, fp8_ptpc, bf16, w4a16, w8a16 };
+enum class Activation { silu, gelu, gelu_tanh, swiglu_clamped };
 
 __host__ __device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
 __host__ __device__ constexpr int align_up(int a, int b) { return ceil_div(a, b) * b; }
@@ -17,7 +19,8 @@ __host__ __device__ constexpr int align_up(int a, int b) { return ceil_div(a, b)
 // projection); math warpgroup w takes rows 64w..64w+63 of each box.
 template <Scheme kScheme_, int kExperts_, int kHidden_, int kInter_, int kTopK_, bool kWeightOnInput_,
           int kTokenTile_, int kStages_, bool kPromote_, bool kSplit_, bool kTokenRows_ = false, bool kPairs_ = false,
-          int kDealt_ = 1, int kGroup_ = 0, bool kZeroPoints_ = false, bool kOrdered_ = false>
+          int kDealt_ = 1, int kGroup_ = 0, bool kZeroPoints_ = false, bool kOrdered_ = false,
+          Activation kActivation_ = Activation::silu, bool kBias_ = false>
 struct LayerConfig {
   static constexpr Scheme kScheme = kScheme_;
   static constexpr int kExperts = kExperts_;  // local
@@ -45,6 +48,9 @@ struct LayerConfig {
   // The columns of w13 were sorted by group when it was packed, for each expert in its own order;
   // rows of x_rows are gathered in that order.
   static constexpr bool kOrdered = kOrdered_;
+  static constexpr Activation kActivation = kActivation_;
+  // Biases of both projections, fp32, added after the scales.
+  static constexpr bool kBias = kBias_;
   // fp32 sums every 128 of K instead of in the tensor core (FP8 only).
   static constexpr bool kPromote = kPromote_;
   // Whether a tile's K steps may be cut between blocks, see schedule.cuh.
@@ -56,11 +62,10 @@ struct LayerConfig {
   static constexpr int kStep = kIntBits != 0 ? kIntStep : 128 / kElementBytes;  // elements of K in a stage
   static constexpr int kSteps1 = ceil_div(kHidden, kStep), kSteps2 = ceil_div(kInter, kStep);
   static constexpr int kWeightTiles1 = ceil_div(kInter, 128), kWeightTiles2 = ceil_div(kHidden, 256);
-  static constexpr int kScaleRows1 = ceil_div(2 * kInter, 128), kScaleRows2 = ceil_div(kHidden, 128);
   static constexpr int kScaleCols1 = ceil_div(kHidden, 128), kScaleCols2 = ceil_div(kInter, 128);
 
   static constexpr int kWeightBytes =
-      kIntBits != 0 ? int_chunk_bytes(kIntBits, kGroup != 0 ? kGroup : kIntStep, kZeroPoints) : 256 * 128;
+      kIntBits != 0 ? int_chunk_bytes(kIntBits, kGroup != 0 ? kGroup : kIntStep, kZeroPoints) : kChunkBytes;
   static constexpr int kTokenBoxes = kStep * kElementBytes / 128;  // of 128 bytes a token
   static constexpr int kTokenBytes = kTokenTile * 128 * kTokenBoxes;
   static constexpr int kTokenOffset = align_up(kWeightBytes, 1024);
@@ -100,6 +105,7 @@ struct LayerConfig {
   static_assert(kHidden % 16 == 0 && kHidden % 8 == 0, "K must be a multiple of 16 for 16-byte rows");
   static_assert(kSharedBytes <= 232448, "stages and tile exceed the 232448 bytes of shared memory of a block");
   static_assert(!kWeightOnInput || kTopK == 1, "router weight on input needs top_k = 1");
+  static_assert(!kWeightOnInput || !kBias, "router weight on input is not defined with biases");
   static_assert(!kPromote || kFp8, "promotion is for FP8");
   static_assert(kIntBits == 0 || kGroup == 32 || kGroup == 64 || kGroup == 128, "groups of 32, 64 or 128 columns");
   static_assert(kIntBits == 0 || (!kTokenRows && kTokenTile <= (kIntBits == 4 ? 96 : 80)),

@@ -1,7 +1,6 @@
 // From accumulators to memory. Accumulators hold weight rows by tokens, so every
 // store goes through shared memory to become rows of tokens.
 #pragma once
-#include "kernels/device/rules.h"
 #include "kernels/cuda/device/token_rows.cuh"
 
 namespace moe {
@@ -74,15 +73,13 @@ MOE_DEVICE void publish(u32* counter, const Place& at) {
 template <class C>
 MOE_DEVICE void finish_gate_up_block(const LayerArgs& args, const Segment& s, Tile<C>& gate, const Tile<C>& up,
                                      const Scratch<C>& scratch, const Place& at) {
-  const bool inside = s.weight_tile * 128 + at.group * 64 < C::kInter;
-#pragma unroll
-  for (int i = 0; i < C::kTokenTile / 2; ++i) gate[i] = inside ? silu_and_mul(gate[i], up[i]) : 0.0f;
+  activate<C, 2>(args, gate, up);
   float* mine = scratch.warp_max + (at.group * 4 + at.warp) * C::kTokenTile;
 #pragma unroll
   for (int j = 0; j < C::kTokenTile / 8; ++j) {
 #pragma unroll
     for (int c = 0; c < 2; ++c) {
-      float amax = fmaxf(finite_magnitude(gate[4 * j + c]), finite_magnitude(gate[4 * j + 2 + c]));
+      float amax = finite_amax<2, 2>(gate + 4 * j + c);
       amax = fmaxf(amax, __shfl_xor_sync(0xffffffffu, amax, 4));
       amax = fmaxf(amax, __shfl_xor_sync(0xffffffffu, amax, 8));
       amax = fmaxf(amax, __shfl_xor_sync(0xffffffffu, amax, 16));
@@ -133,8 +130,7 @@ MOE_DEVICE void quantise_rows(const LayerArgs& args, const Segment& s, const Pla
 template <class C>
 MOE_DEVICE void finish_gate_up_wide(const LayerArgs& args, const Segment& s, Tile<C>& gate, const Tile<C>& up,
                                     const Scratch<C>& scratch, const Place& at, int* shared_flag) {
-#pragma unroll
-  for (int i = 0; i < C::kTokenTile / 2; ++i) gate[i] = silu_and_mul(gate[i], up[i]);
+  activate<C, 2>(args, gate, up);
   const int column = s.weight_tile * 128 + at.group * 64;
   u16* dst = (C::kChannelScales ? args.h_wide : reinterpret_cast<u16*>(args.h_rows)) +
              static_cast<i64>(s.row) * C::kInter + column;

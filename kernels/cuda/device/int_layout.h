@@ -8,12 +8,6 @@
 #pragma once
 #include "kernels/device/platform.h"
 
-#if defined(__CUDACC__)
-#define MOE_BOTH __host__ __device__
-#else
-#define MOE_BOTH
-#endif
-
 namespace moe {
 
 constexpr int kIntRows = 256, kIntStep = 128;

@@ -2,6 +2,7 @@
 // projection of all experts in one persistent launch.
 #pragma once
 #include "kernels/device/align.h"
+#include "kernels/cuda/device/combine.cuh"
 #include "kernels/cuda/device/epilogue.cuh"
 #include "kernels/cuda/device/integers.cuh"
 
@@ -27,6 +28,7 @@ struct Prefetched {
   float column = 1.0f;           // of token `thread`
   int token = 0;                 // its row of y
   float channel[2][2] = {{1.0f, 1.0f}, {1.0f, 1.0f}};  // per box, rows l/4 and l/4 + 8
+  float bias[2][2];                                    // the same rows', kBias only
 };
 
 template <class C>
@@ -38,7 +40,7 @@ MOE_DEVICE void prefetch(const LayerArgs& args, const Segment& s, const Place& a
     if (C::kChannelScales && s.phase == 0) p.column *= __ldcg(&args.x_scale[row]);
     if (C::kDirect && s.phase == 1) p.token = __ldcg(&args.row_token[row]);
   }
-  if constexpr (C::kChannelScales) {
+  if constexpr (C::kChannelScales || C::kBias) {
 #pragma unroll
     for (int box = 0; box < 2; ++box) {
 #pragma unroll
@@ -46,13 +48,31 @@ MOE_DEVICE void prefetch(const LayerArgs& args, const Segment& s, const Place& a
         const int in_block = at.group * 64 + at.warp * 16 + at.lane / 4 + 8 * i;
         if (s.phase == 0) {
           const int n = min(s.weight_tile * 128 + in_block, C::kInter - 1);
-          p.channel[box][i] = args.w13_scale[static_cast<i64>(s.expert) * 2 * C::kInter + box * C::kInter + n];
+          const i64 at13 = static_cast<i64>(s.expert) * 2 * C::kInter + box * C::kInter + n;
+          if (C::kChannelScales) p.channel[box][i] = args.w13_scale[at13];
+          if (C::kBias) p.bias[box][i] = args.w13_bias[at13];
         } else {
           const int k = min(s.weight_tile * 256 + box * 128 + in_block, C::kHidden - 1);
-          p.channel[box][i] = args.w2_scale[static_cast<i64>(s.expert) * C::kHidden + k];
+          const i64 at2 = static_cast<i64>(s.expert) * C::kHidden + k;
+          if (C::kChannelScales) p.channel[box][i] = args.w2_scale[at2];
+          if (C::kBias) p.bias[box][i] = args.w2_bias[at2];
         }
       }
     }
+  }
+}
+
+// Biases by row, then (second projection) the factor of each column.
+template <class C>
+MOE_DEVICE void add_bias(Tile<C>& v, const float (&bias)[2], const float* weight, int lane) {
+#pragma unroll
+  for (int j = 0; j < C::kTokenTile / 8; ++j) {
+    float2 w = make_float2(1.0f, 1.0f);
+    if (weight != nullptr) w = *reinterpret_cast<const float2*>(weight + 8 * j + 2 * (lane % 4));
+    v[4 * j] = (v[4 * j] + bias[0]) * w.x;
+    v[4 * j + 1] = (v[4 * j + 1] + bias[0]) * w.y;
+    v[4 * j + 2] = (v[4 * j + 2] + bias[1]) * w.x;
+    v[4 * j + 3] = (v[4 * j + 3] + bias[1]) * w.y;
   }
 }
 
@@ -106,20 +126,28 @@ MOE_DEVICE bool join_parts(const LayerArgs& args, const Segment& s, Tile<C>& sum
 
 template <class C>
 MOE_DEVICE void finish_tile(const LayerArgs& args, const Segment& s, Tile<C>& sum0, Tile<C>& sum1,
-                            const Scratch<C>& scratch, const Place& at, const Prefetched<C>& p, int* shared_flag) {
+                            const Scratch<C>& scratch, const Place& at, const Prefetched<C>& p, int* shared_flag,
+                            int token_tiles) {
   constexpr bool kGateUpScaled = C::kChannelScales || C::kWeightOnInput;
   constexpr bool kDownScaled = C::kChannelScales || !C::kWeightOnInput;
   if ((s.phase == 0 && kGateUpScaled) || (s.phase == 1 && (kDownScaled || C::kDirect))) {
     sync_math();  // the last tile's readers of these columns are done
     if (at.thread < C::kTokenTile) {
-      float factor = p.column;
+      // With biases the router weight comes after them.
+      float factor = C::kBias && s.phase == 1 ? 1.0f : p.column;
       if (C::kChannelScales && s.phase == 1 && at.thread < s.rows) factor *= __ldcg(&args.h_scale[s.row + at.thread]);
       scratch.column_factor[at.thread] = factor;
+      if (C::kBias) scratch.column_inverse[at.thread] = p.column;
       scratch.column_token[at.thread] = p.token;
     }
     sync_math();
     scale_columns<C>(sum0, scratch.column_factor, p.channel[0], at.lane);
     scale_columns<C>(sum1, scratch.column_factor, p.channel[1], at.lane);
+  }
+  if constexpr (C::kBias) {
+    const float* weight = s.phase == 1 ? scratch.column_inverse : nullptr;
+    add_bias<C>(sum0, p.bias[0], weight, at.lane);
+    add_bias<C>(sum1, p.bias[1], weight, at.lane);
   }
   if (s.phase == 0) {
     if constexpr (C::kBlockScales) finish_gate_up_block<C>(args, s, sum0, sum1, scratch, at);
@@ -127,18 +155,29 @@ MOE_DEVICE void finish_tile(const LayerArgs& args, const Segment& s, Tile<C>& su
   } else {
     finish_down<C>(args, s, sum0, 0, scratch, at);
     finish_down<C>(args, s, sum1, 1, scratch, at);
+    if (C::kDirect || args.combined == 0) return;
+    sync_math();
+    if (at.thread == 0)
+      *shared_flag = fetch_add_acq_rel(&args.counters[args.combined + s.weight_tile], 1) == static_cast<u32>(token_tiles - 1);
+    sync_math();
+    if (*shared_flag) combine_columns<C>(args, s.weight_tile, at.thread);
   }
 }
 
 template <class C>
-MOE_DEVICE void math_loop(const LayerArgs& args, u8* shared, int* shared_flag) {
-  const int thread = threadIdx.x - kProducerThreads;
-  const Place at{thread, thread / 128, (thread / 32) % 4, thread % 32};
+MOE_DEVICE void math_loop(const LayerArgs& args, u8* shared, int* shared_flag, int token_tiles) {
+  const Place at(threadIdx.x - kProducerThreads);
   Ring<C> ring(smem_address(shared));
   SegmentQueue<C> queue(shared);
   Scratch<C> scratch(shared + C::kEpilogueOffset);
   Prefetched<C> ahead;
   Tile<C> sum0, sum1;
+  // No pair is this rank's: no tile will be the last.
+  if (!C::kDirect && args.combined != 0 && token_tiles == 0) {
+    uint4* y = reinterpret_cast<uint4*>(args.y);
+    for (int i = blockIdx.x * kMathThreads + at.thread; i < args.tokens * (C::kHidden / 8); i += gridDim.x * kMathThreads)
+      y[i] = make_uint4(0, 0, 0, 0);
+  }
   while (true) {
     barrier_wait(queue.full(), queue.parity);
     const Segment& s = queue.segment();  // stays in shared memory until released
@@ -154,7 +193,7 @@ MOE_DEVICE void math_loop(const LayerArgs& args, u8* shared, int* shared_flag) {
     if constexpr (C::kSplit)
       if (s.parts > 1) whole = join_parts<C>(args, s, sum0, sum1, at, shared_flag);
     if (at.thread == 0) MOE_STAMP(args, s.phase == 0 ? 6 : 10);
-    if (whole) finish_tile<C>(args, s, sum0, sum1, scratch, at, ahead, shared_flag);
+    if (whole) finish_tile<C>(args, s, sum0, sum1, scratch, at, ahead, shared_flag, token_tiles);
     if (at.thread == 0) MOE_STAMP(args, s.phase == 0 ? 7 : 11);
     barrier_arrive(queue.empty());
     queue.advance();
@@ -163,8 +202,7 @@ MOE_DEVICE void math_loop(const LayerArgs& args, u8* shared, int* shared_flag) {
 
 template <class C>
 MOE_DEVICE void math_loop_rows(const LayerArgs& args, u8* shared, int* group_flags) {
-  const int thread = threadIdx.x - kProducerThreads;
-  const Place at{thread, thread / 128, (thread / 32) % 4, thread % 32};
+  const Place at(threadIdx.x - kProducerThreads);
   Ring<C> ring(smem_address(shared));
   SegmentQueue<C> queue(shared);
   RowPrefetch ahead;
@@ -178,7 +216,7 @@ MOE_DEVICE void math_loop_rows(const LayerArgs& args, u8* shared, int* group_fla
     const bool busy = at.group * 64 < s.rows;
     if constexpr (C::kPromote) multiply_rows_promoted<C>(ring, steps, sum0, sum1, at, busy);
     else multiply_rows_plain<C>(ring, steps, sum0, sum1, at, busy);
-    finish_rows<C>(args, s, sum0, sum1, shared + C::kEpilogueOffset, at, ahead, group_flags);
+    finish_rows<C>(args, s, sum0, sum1, shared + C::kEpilogueOffset, place_again(at), ahead, group_flags);
     barrier_arrive(queue.empty());
     queue.advance();
   }
@@ -229,10 +267,6 @@ __global__ void __launch_bounds__(kLayerThreads, 1) layer_kernel(const __grid_co
 
   if (thread == 0) {
     MOE_STAMP(args, 0);
-    if constexpr (C::kIntBits == 0) {
-      tensor_prefetch(&args.w13);
-      tensor_prefetch(&args.w2);
-    }
     tensor_prefetch(&args.x_rows_map);
     tensor_prefetch(&args.h_rows_map);
     for (int i = 0; i < C::kStages; ++i) {
@@ -268,7 +302,7 @@ __global__ void __launch_bounds__(kLayerThreads, 1) layer_kernel(const __grid_co
     registers_raise<224>();
     dependency_wait();
     if constexpr (C::kTokenRows) math_loop_rows<C>(args, shared, shared_flag);
-    else math_loop<C>(args, shared, shared_flag);
+    else math_loop<C>(args, shared, shared_flag, first_tile[C::kExperts]);
   }
   if constexpr (C::kPairs) cluster_sync();  // neither block leaves while the other may arrive here
 }

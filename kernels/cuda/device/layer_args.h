@@ -19,6 +19,8 @@ constexpr int kPrepareThreads = 256;
 // weight stream can start before the prepare kernel has finished.
 constexpr int kSelfCountPairs = 4096;
 constexpr int kCombineThreads = 256;
+// Up to this many pairs the layer kernel sums them itself.
+constexpr int kInsidePairs = 64;
 // Tokens of a group: counted together for batches too large for every block to
 // count all pairs itself.
 constexpr int kGroupTokens = 128;
@@ -26,15 +28,16 @@ constexpr int kGroupTokens = 128;
 constexpr int kMaxSplitUnits = 8 * 132;
 
 struct LayerArgs {
-  TensorMap w13, w2, x_rows_map, h_rows_map;
+  TensorMap x_rows_map, h_rows_map;
   // The caller's tensors.
   const u16* x;                      // [M, K] bf16
   const int* topk_ids;               // [M, top_k]
   const float* topk_weights;         // [M, top_k]
   const int* expert_map;             // global to local or -1; null when all are local
-  const float* w13_scale;            // block: [E, 2N/128, K/128]; ptpc: [E, 2N]
-  const float* w2_scale;             // block: [E, K/128, N/128]; ptpc: [E, K]
-  const u8 *w13_chunks, *w2_chunks;  // integer weights, see int_layout.h
+  const u8 *w13_chunks, *w2_chunks;  // weights, see box_layout.h and int_layout.h
+  const float* w13_scale;            // block: [E, tiles, 4, K/128]; ptpc: [E, 2N]
+  const float* w2_scale;             // block: [E, tiles, 4, N/128]; ptpc: [E, K]
+  const float *w13_bias, *w2_bias;   // kBias: [E, 2N], [E, K]
   const u16* x_order;  // [E, K] kOrdered: the column of x at each place of an expert's rows
   u16* y;              // [M, K] bf16
   // Workspace. A row is a local pair, grouped by expert; row_pitch >= rows + tile.
@@ -53,7 +56,9 @@ struct LayerArgs {
   u32* drawn;         // units drawn; zero between launches, the kernel leaves it so
   float* partial;     // fp32 partial tiles, kSplit only
   u64* trace;         // [blocks, 16] nanoseconds, -DMOE_TRACE builds only
+  float act_alpha, act_beta, act_limit;  // swiglu_clamped
   int counter_words;
+  int combined;  // counters of finished tiles for each 256 columns of y; 0: combine_kernel sums
   int tile_capacity;  // token tiles that fit in the counters
   int tokens;
   int row_pitch;

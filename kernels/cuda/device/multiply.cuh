@@ -13,7 +13,15 @@ MOE_DEVICE void sync_group(int group) { sync_threads(2 + group, 128); }
 // A math thread's place. `thread` counts over both warpgroups.
 struct Place {
   int thread, group, warp, lane;
+  MOE_DEVICE explicit Place(int t) : thread(t), group(t / 128), warp(t / 32 % 4), lane(t % 32) {}
 };
+// The same, computed again: what an epilogue derives from it then takes no registers in the main
+// loop before it, where there are none to spare.
+MOE_DEVICE Place place_again(const Place& at) {
+  int thread = at.thread;
+  asm volatile("" : "+r"(thread));
+  return Place(thread);
+}
 
 template <class C>
 using Tile = float[C::kTokenTile / 2];  // one 64-row block, a thread's share

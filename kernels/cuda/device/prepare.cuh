@@ -10,6 +10,7 @@ namespace moe {
 template <class C>
 __global__ void __launch_bounds__(kPrepareThreads) count_kernel(const __grid_constant__ LayerArgs args) {
   __shared__ int counts[C::kExperts];
+  dependency_wait();  // what came before: it may have written topk_ids, or still read the workspace
   dependents_launch();
   for (int e = threadIdx.x; e < C::kExperts; e += kPrepareThreads) counts[e] = 0;
   __syncthreads();
@@ -108,9 +109,14 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
   // row cost an address translation apiece. Three, so that one can be written while
   // the two before it are read.
   constexpr int kRowBytes = C::kHidden * C::kElementBytes;
-  __shared__ alignas(128) u8 staged[3][kRowBytes];
+  // (two where three do not fit).
+  constexpr int kStaged = 3 * kRowBytes + 3 * (C::kExperts + 1) * 4 + 4 * kMaxPairs * 4 + 256 <= 49152 ? 3 : 2;
+  __shared__ alignas(128) u8 staged[kStaged][kRowBytes];
   const bool stage_rows = args.chunk_tokens > 1;
   const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
+  // The first kernel of a layer waits for all that came before it, and those that follow start only
+  // once it has.
+  if (args.self_count) dependency_wait();
   dependents_launch();
 
   const int first_token = blockIdx.x * args.chunk_tokens;
@@ -193,7 +199,7 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
     if (token + 1 < last_token && (C::kDirect || token_rows[token + 1 - first_token] > 0)) load_token(token + 1);
     if (!C::kDirect && row_count == 0) continue;  // the same for all threads
     u8* stage = staged[turn];
-    turn = turn == 2 ? 0 : turn + 1;
+    turn = turn == kStaged - 1 ? 0 : turn + 1;
     bool finite = true;
     float token_s = 0.0f;
     if constexpr (C::kChannelScales) {
@@ -261,7 +267,7 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
       if (warp == 0) {
         if (lane < row_count) bulk_store(args.x_rows + static_cast<i64>(rows[lane]) * kRowBytes, smem_address(stage), kRowBytes);
         bulk_commit();
-        bulk_wait_read<1>();
+        bulk_wait_read<kStaged - 2>();
       }
     }
   }

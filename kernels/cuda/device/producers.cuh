@@ -14,7 +14,7 @@ struct Ring {
   u32 parity = 0;
 
   MOE_DEVICE explicit Ring(u32 base_) : base(base_) {}
-  MOE_DEVICE u32 weights(int box) const { return base + stage * C::kStageBytes + box * (128 * 128); }
+  MOE_DEVICE u32 weights(int box) const { return base + stage * C::kStageBytes + box * kBoxBytes; }
   MOE_DEVICE u32 tokens() const { return base + stage * C::kStageBytes + C::kTokenOffset; }
   MOE_DEVICE u32 scales() const { return base + C::kScaleOffset + stage * C::kScaleBytes; }
   MOE_DEVICE u32 full() const { return base + C::kBarrierOffset + stage * 16; }
@@ -106,33 +106,19 @@ MOE_DEVICE void weight_producer(const LayerArgs& args, u8* shared) {
   int early = args.early_stages;
   while (queue.take(s, false, 0)) {
     const u64 policy = !C::kSplit && s.token_tiles > 1 ? again : once;
-    if constexpr (C::kIntBits != 0) {
-      const i64 tile = static_cast<i64>(s.expert) * (s.phase == 0 ? C::kWeightTiles1 : C::kWeightTiles2) + s.weight_tile;
-      const u8* chunk = (s.phase == 0 ? args.w13_chunks : args.w2_chunks) +
-                        (tile * (s.phase == 0 ? C::kSteps1 : C::kSteps2) + s.step) * C::kWeightBytes;
-      for (int step = s.step; step < s.last_step; ++step, chunk += C::kWeightBytes) {
-        if (early-- == 0) dependency_wait();
-        barrier_wait(ring.empty(), ring.parity ^ 1);
-        barrier_arrive_expect(ring.full(), C::kWeightBytes);
-        bulk_load(ring.weights(0), chunk, C::kWeightBytes, ring.full(), policy);
-        ring.advance();
-      }
-      continue;
-    }
-    const TensorMap* map = s.phase == 0 ? &args.w13 : &args.w2;
-    const int row0 = s.phase == 0 ? s.expert * 2 * C::kInter + s.weight_tile * 128
-                                  : s.expert * C::kHidden + s.weight_tile * 256;
-    const int row1 = row0 + (s.phase == 0 ? C::kInter : 128);
-    for (int step = s.step; step < s.last_step; ++step) {
+    const i64 tile = static_cast<i64>(s.expert) * (s.phase == 0 ? C::kWeightTiles1 : C::kWeightTiles2) + s.weight_tile;
+    const u8* chunk = (s.phase == 0 ? args.w13_chunks : args.w2_chunks) +
+                      (tile * (s.phase == 0 ? C::kSteps1 : C::kSteps2) + s.step) * C::kWeightBytes;
+#pragma unroll 1
+    for (int step = s.step; step < s.last_step; ++step, chunk += C::kWeightBytes) {
       if (early-- == 0) dependency_wait();
       barrier_wait(ring.empty(), ring.parity ^ 1);
       barrier_arrive_expect(ring.full(), C::kWeightBytes);
       if (C::kPairs && s.share_weights) {
         const u32 rank = cluster_rank();
-        tensor_load_multicast(ring.weights(rank), map, ring.full(), step * C::kStep, rank == 0 ? row0 : row1, 3, policy);
+        bulk_load_multicast(ring.weights(rank), chunk + rank * kBoxBytes, kBoxBytes, ring.full(), 3, policy);
       } else {
-        tensor_load(ring.weights(0), map, ring.full(), step * C::kStep, row0, policy);
-        tensor_load(ring.weights(1), map, ring.full(), step * C::kStep, row1, policy);
+        bulk_load(ring.weights(0), chunk, C::kWeightBytes, ring.full(), policy);
       }
       ring.advance();
     }
@@ -162,6 +148,7 @@ MOE_DEVICE void token_producer(const LayerArgs& args, u8* shared) {
       proxy_fence();
       MOE_STAMP(args, 3);
     }
+#pragma unroll 1
     for (int step = s.step; step < s.last_step; ++step) {
       barrier_wait(ring.empty(), ring.parity ^ 1);
       // A last tile with rows for one warpgroup only: the other's half stays as it is.
@@ -184,16 +171,11 @@ MOE_DEVICE void token_producer(const LayerArgs& args, u8* shared) {
   }
 }
 
-// Block of weight scales for 64-row block `group` (0..3 = box * 2 + warpgroup).
+// Scales over the steps of 64-row block `group` (0..3 = box * 2 + warpgroup) of a weight tile.
 template <class C>
 MOE_DEVICE const float* weight_scale_row(const LayerArgs& args, const Segment& s, int group) {
-  const int box = group / 2, half = (group % 2) * 64;
-  if (s.phase == 0) {
-    const int row = (s.weight_tile * 128 + half + box * C::kInter) / 128;
-    return args.w13_scale + (static_cast<i64>(s.expert) * C::kScaleRows1 + min(row, C::kScaleRows1 - 1)) * C::kScaleCols1;
-  }
-  const int row = (s.weight_tile * 256 + box * 128 + half) / 128;
-  return args.w2_scale + (static_cast<i64>(s.expert) * C::kScaleRows2 + min(row, C::kScaleRows2 - 1)) * C::kScaleCols2;
+  const i64 row = (static_cast<i64>(s.expert) * (s.phase == 0 ? C::kWeightTiles1 : C::kWeightTiles2) + s.weight_tile) * 4 + group;
+  return s.phase == 0 ? args.w13_scale + row * C::kScaleCols1 : args.w2_scale + row * C::kScaleCols2;
 }
 
 template <class C>

@@ -115,6 +115,14 @@ MOE_DEVICE void bulk_load(u32 dst, const void* src, u32 bytes, u32 bar, u64 poli
                "l"(src), "r"(bytes), "r"(bar), "l"(policy)
                : "memory");
 }
+// The same bytes to the same offset of every block of the cluster in `mask`, each block's own barrier
+// counting them.
+MOE_DEVICE void bulk_load_multicast(u32 dst, const void* src, u32 bytes, u32 bar, u16 mask, u64 policy) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint"
+      " [%0], [%1], %2, [%3], %4, %5;" ::"r"(dst), "l"(src), "r"(bytes), "r"(bar), "h"(mask), "l"(policy)
+      : "memory");
+}
 MOE_DEVICE void bulk_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 // All but the latest kPending groups of this thread have been read from shared memory.
 template <int kPending>

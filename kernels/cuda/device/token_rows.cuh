@@ -4,7 +4,7 @@
 // row's maximum then live in one thread or one quad, and the epilogue needs no
 // barrier wider than a warp.
 #pragma once
-#include "kernels/device/rules.h"
+#include "kernels/cuda/device/activation.cuh"
 #include "kernels/cuda/device/multiply.cuh"
 
 namespace moe {
@@ -197,7 +197,7 @@ MOE_DEVICE void quantise_gate_up_rows(const LayerArgs& args, const Segment& s, R
   for (int i = 0; i < 2; ++i) {
     float amax = 0.0f;
 #pragma unroll
-    for (int j = 0; j < 16; ++j) amax = fmaxf(amax, fmaxf(finite_magnitude(h[4 * j + 2 * i]), finite_magnitude(h[4 * j + 2 * i + 1])));
+    for (int e = 0; e < 2; ++e) amax = fmaxf(amax, finite_amax<16, 4>(h + 2 * i + e));
     amax = fmaxf(amax, __shfl_xor_sync(0xffffffffu, amax, 1));
     amax = fmaxf(amax, __shfl_xor_sync(0xffffffffu, amax, 2));
     const float scale = block_scale(amax), inverse = 1.0f / scale;
@@ -270,8 +270,7 @@ MOE_DEVICE void quantise_wide_rows(const LayerArgs& args, int first, int end, in
 template <class C>
 MOE_DEVICE void finish_gate_up_rows(const LayerArgs& args, const Segment& s, RowTile& gate, const RowTile& up, u8* staging,
                                     const Place& at, int* group_flag) {
-#pragma unroll
-  for (int i = 0; i < 64; ++i) gate[i] = silu_and_mul(gate[i], up[i]);
+  activate<C, 1>(args, gate, up);
   const int warp_row = at.group * 64 + at.warp * 16;
   if constexpr (C::kBlockScales) {
     quantise_gate_up_rows<C>(args, s, gate, staging, at);
@@ -309,11 +308,31 @@ MOE_DEVICE void finish_down_rows(const LayerArgs& args, const Segment& s, const 
   }
 }
 
+// Biases of 128 weight rows, of which `limit` are in the matrix, then the factor of each row.
+MOE_DEVICE void add_bias_rows(RowTile& v, const float* bias, int limit, const float (&weight)[2], int lane) {
+#pragma unroll
+  for (int j = 0; j < 16; ++j) {
+    const int column = 8 * j + 2 * (lane % 4);
+    float2 b = make_float2(0.0f, 0.0f);
+    if (column < limit) b = *reinterpret_cast<const float2*>(bias + column);
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      v[4 * j + 2 * i] = (v[4 * j + 2 * i] + b.x) * weight[i];
+      v[4 * j + 2 * i + 1] = (v[4 * j + 2 * i + 1] + b.y) * weight[i];
+    }
+  }
+}
+
 template <class C>
 MOE_DEVICE void finish_rows(const LayerArgs& args, const Segment& s, RowTile& sum0, RowTile& sum1, u8* epilogue, const Place& at,
                             RowPrefetch& p, int* group_flag) {
   u8* staging = epilogue + (at.group * 4 + at.warp) * 16 * C::kQuantPitch;
   float* channels = reinterpret_cast<float*>(epilogue + C::kStagingBytes);
+  float weight[2] = {1.0f, 1.0f};  // with biases the router weight comes after them
+  if (C::kBias && s.phase == 1) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) weight[i] = p.factor[i], p.factor[i] = 1.0f;
+  }
   if constexpr (C::kChannelScales) {
     sync_math();
     channels[at.thread] = p.channel;
@@ -326,9 +345,17 @@ MOE_DEVICE void finish_rows(const LayerArgs& args, const Segment& s, RowTile& su
     }
     sync_math();
   }
-  if (C::kChannelScales || (s.phase == 0) == C::kWeightOnInput) {
+  if (C::kChannelScales || (!C::kBias && (s.phase == 0) == C::kWeightOnInput)) {
     scale_rows<C>(sum0, p.factor, channels, at.lane);
     scale_rows<C>(sum1, p.factor, channels + 128, at.lane);
+  }
+  if constexpr (C::kBias) {
+    const int first = s.phase == 0 ? s.weight_tile * 128 : s.weight_tile * 256, end = s.phase == 0 ? C::kInter : C::kHidden;
+    const float* bias = s.phase == 0 ? args.w13_bias + static_cast<i64>(s.expert) * 2 * C::kInter + first
+                                     : args.w2_bias + static_cast<i64>(s.expert) * C::kHidden + first;
+    const int next = s.phase == 0 ? C::kInter : 128;
+    add_bias_rows(sum0, bias, end - first, weight, at.lane);
+    add_bias_rows(sum1, bias + next, s.phase == 0 ? end - first : end - first - 128, weight, at.lane);
   }
   if (s.phase == 0) {
     finish_gate_up_rows<C>(args, s, sum0, sum1, staging, at, group_flag + at.group);

@@ -40,7 +40,7 @@ const CudaScheme& bf16_scheme() {
                                         .numerics = &numerics,
                                         .may_promote = false,
                                         .must_promote = false,
-                                        .block_scales = false,
+                                        .scales = WeightScales::none,
                                         .wide_activations = false,
                                         .defaults = defaults};
   return scheme;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "kernels/cuda/box_packing.h"
 #include "kernels/cuda/int_packing.h"
 #include "kernels/cuda/tile.h"
 #include "reference/layer.h"
@@ -24,18 +25,19 @@ struct CudaScheme {
   // Where the kernels round; `promoted`: fp32 sums every 128 of K instead of in the tensor core.
   Numerics (*numerics)(const Layer& layer, bool promoted);
   bool may_promote, must_promote;
-  // Bytes a token's scales take in the multiplication's ring, per stage.
-  bool block_scales;
+  WeightScales scales;  // of weights that are not integers
   // The activation function's output makes a round trip in bf16 before it is quantised, because its
   // scale depends on a whole row.
   bool wide_activations;
   // By growing rows; the last serves every larger number. From docs/performance/cuda-h200.md.
   std::span<const DefaultTile> defaults;
-  // Integer weights: how they are packed when a layer is loaded. None: weights stay in canonical
-  // storage and reach the kernels through tensor maps.
+  // Integer weights: how they are packed when a layer is loaded. None: as they are, see
+  // box_packing.h.
   std::optional<IntFormat> integers = {};
   // A family of several formats: the one for these traits.
   const CudaScheme* (*format)(const SchemeTraits& traits) = nullptr;
+
+  bool block_scales() const { return scales == WeightScales::blocks; }
 };
 
 std::span<const CudaScheme* const> cuda_schemes();

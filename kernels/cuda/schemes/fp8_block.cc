@@ -44,7 +44,7 @@ const CudaScheme& fp8_block_scheme() {
                                         .numerics = &numerics,
                                         .may_promote = true,
                                         .must_promote = true,
-                                        .block_scales = true,
+                                        .scales = WeightScales::blocks,
                                         .wide_activations = false,
                                         .defaults = defaults};
   return scheme;

@@ -43,7 +43,7 @@ const CudaScheme& fp8_ptpc_scheme() {
                                         .numerics = &numerics,
                                         .may_promote = true,
                                         .must_promote = false,
-                                        .block_scales = false,
+                                        .scales = WeightScales::channels,
                                         .wide_activations = true,
                                         .defaults = defaults};
   return scheme;

@@ -1,0 +1,108 @@
+#include "kernels/cuda/box_packing.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/cuda/tile_rows.h"
+
+namespace moegauge::cuda {
+namespace {
+
+constexpr std::int64_t block_extent = 128;  // of a scale's block, both ways
+
+std::int64_t steps(std::int64_t row_bytes) { return ceil_div(row_bytes, moe::kStepBytes); }
+
+float scale_at(std::span<const std::byte> scales, std::int64_t index) {
+  float scale = 0;
+  std::memcpy(&scale, scales.data() + index * std::int64_t{sizeof scale}, sizeof scale);
+  return scale;
+}
+
+// `bytes` of one row and step, as far as the matrix goes, into their places.
+void pack_row(const std::byte* from, std::int64_t bytes, int row, std::byte* chunk) {
+  for (int piece = 0; piece * moe::kPieceBytes < bytes; ++piece) {
+    const std::int64_t first = piece * moe::kPieceBytes;
+    const auto some = static_cast<std::size_t>(std::min<std::int64_t>(bytes - first, 16));
+    std::memcpy(chunk + moe::piece_place(row, piece), from + first, some);
+  }
+}
+
+// Each block of 64 rows lies in one block of the scales: the backend refuses other shapes.
+void pack_blocks(const ConstMatrix& from, std::span<float> to) {
+  const std::int64_t across = ceil_div(from.shape.cols, block_extent);
+  std::size_t at = 0;
+  for (std::int64_t tile = 0; tile < tile_count(from.shape); ++tile) {
+    for (std::int64_t in_tile = 0; in_tile < tile_rows; in_tile += 64) {
+      const std::int64_t row = canonical_row(from.shape, part_row(from.shape, tile, in_tile),
+                                             is_up(from.shape, in_tile));
+      for (std::int64_t column = 0; column < across; ++column, ++at) {
+        to[at] = row < 0 ? 0 : scale_at(from.scales, row / block_extent * across + column);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::size_t boxed_bytes(const MatrixShape& shape, int element_bytes) {
+  return static_cast<std::size_t>(tile_count(shape) * steps(shape.cols * element_bytes) *
+                                  moe::kChunkBytes);
+}
+
+void pack_boxes(const ConstMatrix& from, int element_bytes, std::span<std::byte> to) {
+  const std::int64_t row_bytes = from.shape.cols * element_bytes, count = steps(row_bytes);
+  std::ranges::fill(to, std::byte{0});
+  for (std::int64_t tile = 0; tile < tile_count(from.shape); ++tile) {
+    std::byte* chunks = to.data() + tile * count * moe::kChunkBytes;
+    for (int in_tile = 0; in_tile < tile_rows; ++in_tile) {
+      const std::int64_t row = canonical_row(from.shape, part_row(from.shape, tile, in_tile),
+                                             is_up(from.shape, in_tile));
+      if (row < 0) continue;
+      const std::byte* bytes = from.values.data() + row * row_bytes;
+      for (std::int64_t step = 0; step < count; ++step) {
+        const std::int64_t first = step * moe::kStepBytes;
+        pack_row(bytes + first, std::min<std::int64_t>(row_bytes - first, moe::kStepBytes), in_tile,
+                 chunks + step * moe::kChunkBytes);
+      }
+    }
+  }
+}
+
+std::size_t scale_count(WeightScales kind, const MatrixShape& shape) {
+  switch (kind) {
+    case WeightScales::none:
+      return 0;
+    case WeightScales::blocks:
+      return static_cast<std::size_t>(tile_count(shape) * 4 * ceil_div(shape.cols, block_extent));
+    case WeightScales::channels:
+    case WeightScales::matrix:
+      break;
+  }
+  return static_cast<std::size_t>(shape.role == Role::w13 ? 2 * align_up(part_rows(shape), 64)
+                                                          : shape.rows);
+}
+
+void pack_channels(const MatrixShape& shape, std::span<const float> from, std::span<float> to) {
+  const std::int64_t rows = part_rows(shape), pitch = align_up(rows, 64);
+  std::ranges::fill(to, 0.0f);
+  for (const bool up : {false, true}) {
+    if (up && shape.role == Role::w2) break;
+    for (std::int64_t row = 0; row < rows; ++row) {
+      to[static_cast<std::size_t>((up ? pitch : 0) + row)] =
+          from[static_cast<std::size_t>(canonical_row(shape, row, up))];
+    }
+  }
+}
+
+void pack_scales(WeightScales kind, const ConstMatrix& from, std::span<float> to) {
+  if (kind == WeightScales::none) return;
+  if (kind == WeightScales::blocks) return pack_blocks(from, to);
+  std::vector<float> rows(static_cast<std::size_t>(from.shape.rows));
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    rows[row] =
+        scale_at(from.scales, kind == WeightScales::matrix ? 0 : static_cast<std::int64_t>(row));
+  }
+  pack_channels(from.shape, rows, to);
+}
+
+}  // namespace moegauge::cuda

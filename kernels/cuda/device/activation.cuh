@@ -1,0 +1,44 @@
+// The activation function between the projections, over a thread's accumulators of gate and up.
+#pragma once
+#include "kernels/device/rules.h"
+#include "kernels/cuda/device/config.cuh"
+
+namespace moe {
+
+// gelu(gate) * up, by erf; and by tanh, whose (1 + tanh(z)) / 2 is a sigmoid of 2 z.
+MOE_DEVICE float gelu_and_mul(float gate, float up) { return 0.5f * gate * erfcf(gate * -0.70710678118654752f) * up; }
+MOE_DEVICE float gelu_tanh_and_mul(float gate, float up) {
+  const float z2 = 1.5957691216057308f * gate * fmaf(0.044715f * gate, gate, 1.0f);
+  return __fdividef(gate, 1.0f + __expf(-z2)) * up;
+}
+// Comparisons that keep a NaN, which fminf would drop.
+MOE_DEVICE float swiglu_clamped(float gate, float up, float alpha, float beta, float limit) {
+  const float g = gate > limit ? limit : gate;
+  const float u = up > limit ? limit : up < -limit ? -limit : up;
+  return (u + beta) * __fdividef(g, 1.0f + __expf(-alpha * g));
+}
+
+// gate = act(gate, up). kSameToken: elements i and i + kSameToken (i even in those pairs' order) are
+// of one token: 1 where tokens are rows, 2 where they are columns.
+template <class C, int kSameToken, int kCount>
+MOE_DEVICE void activate(const LayerArgs& args, float (&gate)[kCount], const float (&up)[kCount]) {
+#pragma unroll
+  for (int i = 0; i < kCount; i += 4) {
+#pragma unroll
+    for (int two = 0; two < 2; ++two) {
+      const int a = i + (kSameToken == 1 ? 2 * two : two), b = a + kSameToken;
+      if constexpr (C::kActivation == Activation::silu) {
+        silu_and_mul(gate[a], gate[b], up[a], up[b]);
+      } else {
+#pragma unroll
+        for (int e = a; e <= b; e += kSameToken) {
+          if constexpr (C::kActivation == Activation::gelu) gate[e] = gelu_and_mul(gate[e], up[e]);
+          else if constexpr (C::kActivation == Activation::gelu_tanh) gate[e] = gelu_tanh_and_mul(gate[e], up[e]);
+          else gate[e] = swiglu_clamped(gate[e], up[e], args.act_alpha, args.act_beta, args.act_limit);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace moe
