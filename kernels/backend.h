@@ -98,6 +98,13 @@ struct Ceilings {
       0;  // register-only loop of the dot instruction that the scheme's kernel uses
 };
 
+// What a device tells about itself at a moment; each value only where it tells it.
+struct DeviceState {
+  std::optional<double> clock_mhz, memory_clock_mhz, power_watts, temperature_celsius;
+  // Why clocks are held down; empty where nothing does.
+  std::vector<std::string> throttle_reasons = {};
+};
+
 enum class Cache : std::uint8_t { cold_weights, cold, hot };
 enum class Launch : std::uint8_t { eager, graph };
 
@@ -135,6 +142,8 @@ class Runnable {
   virtual std::optional<Fault> poison() = 0;
   // Runs the calls and returns their total seconds by the device's own clock.
   virtual Expected<double, Fault> run(const RunRequest& request) = 0;
+  // What the device tells right now, asked after every timed row; nothing where it tells nothing.
+  virtual std::optional<DeviceState> state() const { return std::nullopt; }
 };
 
 class Plan : public Runnable {

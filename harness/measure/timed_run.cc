@@ -17,6 +17,30 @@ std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
+// A list with one entry a row; absent where the device did not tell it each time.
+void add_samples(nlohmann::ordered_json& json, const char* name,
+                 const std::vector<DeviceState>& states,
+                 std::optional<double> DeviceState::*value) {
+  const bool told =
+      !states.empty() && std::ranges::all_of(states, [value](const auto& s) { return s.*value; });
+  if (!told) return;
+  for (const DeviceState& state : states) json[name].push_back(*(state.*value));
+}
+
+void add_states(nlohmann::ordered_json& json, const std::vector<DeviceState>& states) {
+  add_samples(json, "clock_mhz", states, &DeviceState::clock_mhz);
+  add_samples(json, "memory_clock_mhz", states, &DeviceState::memory_clock_mhz);
+  add_samples(json, "power_watts", states, &DeviceState::power_watts);
+  add_samples(json, "temperature_celsius", states, &DeviceState::temperature_celsius);
+  // By reason, in how many rows.
+  for (const DeviceState& state : states) {
+    for (const std::string& reason : state.throttle_reasons) {
+      nlohmann::ordered_json& rows = json["throttled_rows"][reason];
+      rows = rows.is_null() ? 1 : rows.get<int>() + 1;
+    }
+  }
+}
+
 }  // namespace
 
 int slots_for(std::int64_t tokens, Cache cache, Launch launch) {
@@ -83,6 +107,7 @@ Member TimedRun::member(std::string name) {
     if (seconds && !(std::isfinite(*seconds) && *seconds >= 0)) {
       return Unexpected{Fault{FaultKind::error, "the device's clock went backwards or stopped"}};
     }
+    if (auto state = plan_->state()) states_.push_back(std::move(*state));
     return seconds;
   };
   return {.name = std::move(name), .calls_per_row = request_.calls, .run = run};
@@ -122,6 +147,7 @@ Measured TimedRun::measured(MemberRows rows, std::int64_t rounds, const Work& wo
                       {"weight_sets_for_cold", setting_.sets_for_cold},
                       {"read_gbytes_per_s", ceilings_->best().read_bytes_per_s * 1e-9},
                       {"dot_tflops", ceilings_->best().dot_flops_per_s * 1e-12}};
+  add_states(result.telemetry, states_);
   return result;
 }
 

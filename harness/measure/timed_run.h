@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "harness/measure/roofline.h"
 #include "harness/measure/rounds.h"
@@ -64,7 +65,8 @@ class TimedRun {
   Runnable* plan_;
   TimedSetting setting_;
   CeilingsMeter* ceilings_;
-  RunRequest request_;  // calls: of one row once pilot() ran
+  RunRequest request_;               // calls: of one row once pilot() ran
+  std::vector<DeviceState> states_;  // after each timed row, where the device tells
 };
 
 }  // namespace moegauge

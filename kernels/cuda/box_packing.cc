@@ -27,12 +27,11 @@ void pack_row(const std::byte* from, std::int64_t bytes, int row, std::byte* chu
   }
 }
 
-// Each block of 64 rows lies in one block of the scales: the backend refuses other shapes.
 void pack_blocks(const ConstMatrix& from, std::span<float> to) {
   const std::int64_t across = ceil_div(from.shape.cols, block_extent);
   std::size_t at = 0;
   for (std::int64_t tile = 0; tile < tile_count(from.shape); ++tile) {
-    for (std::int64_t in_tile = 0; in_tile < tile_rows; in_tile += 64) {
+    for (std::int64_t in_tile = 0; in_tile < tile_rows; in_tile += scale_rows(from.shape)) {
       const std::int64_t row = canonical_row(from.shape, part_row(from.shape, tile, in_tile),
                                              is_up(from.shape, in_tile));
       for (std::int64_t column = 0; column < across; ++column, ++at) {
@@ -73,7 +72,8 @@ std::size_t scale_count(WeightScales kind, const MatrixShape& shape) {
     case WeightScales::none:
       return 0;
     case WeightScales::blocks:
-      return static_cast<std::size_t>(tile_count(shape) * 4 * ceil_div(shape.cols, block_extent));
+      return static_cast<std::size_t>(tile_count(shape) * (tile_rows / scale_rows(shape)) *
+                                      ceil_div(shape.cols, block_extent));
     case WeightScales::channels:
     case WeightScales::matrix:
       break;

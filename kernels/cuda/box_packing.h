@@ -19,7 +19,7 @@ void pack_boxes(const ConstMatrix& from, int element_bytes, std::span<std::byte>
 // How the kernels read the scales of weights that are not integers.
 enum class WeightScales : std::uint8_t {
   none,
-  blocks,    // one for 128x128 of canonical storage: [tiles, 4 blocks of 64 rows, steps of 128]
+  blocks,    // one for 128x128 of canonical storage: [tiles, 256 / scale_rows, steps of 128]
   channels,  // one a row: gate's, padded to a multiple of 64, then up's; or those of w2
   matrix,    // one, repeated as channels
 };

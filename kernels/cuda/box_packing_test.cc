@@ -96,6 +96,20 @@ TEST(BoxPackingTest, EachBlockOf64RowsGetsTheScalesOfItsBlockOfTheMatrix) {
   EXPECT_EQ(packed, expected);
 }
 
+// N = 80: up's first 48 rows share the first blocks with gate, the other 32 lie in the second.
+TEST(BoxPackingTest, WhereUpBeginsInsideABlockEveryEightRowsHaveTheirScale) {
+  const MatrixShape shape = w13(80, 128, GateUpOrder::concatenated);
+  const std::vector<float> scales = counted(2);
+  std::vector<float> packed(scale_count(WeightScales::blocks, shape), -1);
+  pack_scales(WeightScales::blocks, {.shape = shape, .scales = std::as_bytes(std::span(scales))},
+              packed);
+  ASSERT_EQ(packed.size(), 32u);
+  for (std::size_t i = 0; i < 16; ++i) {
+    EXPECT_EQ(packed[i], i < 10 ? 1 : 0) << "gate rows from " << 8 * i;
+    EXPECT_EQ(packed[16 + i], i < 6 ? 1 : i < 10 ? 2 : 0) << "up rows from " << 8 * i;
+  }
+}
+
 TEST(BoxPackingTest, InterleavedRowsTakeTheirScalesFromBlocksHalfAsHigh) {
   const MatrixShape shape = w13(128, 128, GateUpOrder::interleaved);
   const std::vector<float> scales = counted(2);

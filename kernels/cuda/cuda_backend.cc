@@ -74,12 +74,11 @@ std::optional<Refusal> refuses_shape(const Layer& layer, const CudaScheme& schem
   if (layer.hidden_size % 16 != 0) {
     return shape_refusal("hidden_size", layer.hidden_size, "a multiple of 16 (16-byte rows)");
   }
-  // Otherwise a scale's block of w13 ends inside the rows of a matrix instruction.
+  // Otherwise a scale's block of up ends inside the rows that a thread holds.
   if (scheme.block_scales() && layer.gate_up_order == GateUpOrder::concatenated &&
-      layer.intermediate_size % 64 != 0) {
+      layer.intermediate_size % 8 != 0) {
     return shape_refusal("intermediate_size", layer.intermediate_size,
-                         "a multiple of 64 with block scales (one scale for the rows of a matrix "
-                         "instruction)");
+                         "a multiple of 8 with block scales and gate and up concatenated");
   }
   if (layer.top_k > 32) return shape_refusal("top_k", layer.top_k, "at most 32");
   if (layer.local_experts() > 1024) {

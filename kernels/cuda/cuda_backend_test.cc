@@ -72,6 +72,19 @@ std::vector<LayerCase> layer_cases() {
   Layer scaled_even = {.experts = 4, .top_k = 1, .hidden_size = 496, .intermediate_size = 256};
   scaled_even.router_weight_on_input = true;
   Layer many = {.experts = 64, .top_k = 8, .hidden_size = 512, .intermediate_size = 128};
+  // Up's blocks of scales begin at row 80 of w13, inside a warp's rows of h.
+  const Layer fine = {.experts = 8, .top_k = 2, .hidden_size = 320, .intermediate_size = 80};
+  Layer biased = even;
+  biased.activation.kind = ActivationKind::swiglu_clamped;
+  biased.gate_up_order = GateUpOrder::interleaved;
+  biased.expert_bias = true;
+  Layer gelu = ragged;
+  gelu.activation.kind = ActivationKind::gelu_and_mul;
+  gelu.expert_bias = true;
+  Layer gelu_tanh = even;
+  gelu_tanh.activation.kind = ActivationKind::gelu_tanh_and_mul;
+  gelu_tanh.expert_bias = true;
+  gelu_tanh.adds_w2_bias = false;
   const auto fp8 = [](const Config& c) { return with(c, "PROMOTE", 1); };
   const auto reduced = [](const Config& c) { return with(c, "PROMOTE", 0); };
   return {
@@ -96,6 +109,21 @@ std::vector<LayerCase> layer_cases() {
        {{}, split(24, 1), split(64, 1000), with(whole(192), "num_stages", 3)}},
       {"bf16_even", "bf16", even, {{}, whole(128), token_rows(1), token_rows(2)}},
       {"bf16_on_input", "bf16", scaled_first, {{}, whole(96)}},
+      {"block_fine", "fp8_block", fine, {{}, split(48, 2), whole(64)}},
+      {"block_biased", "fp8_block", biased, {{}, split(16, 2), whole(80)}},
+      {"block_gelu_tanh", "fp8_block", gelu_tanh, {{}, token_rows(1), token_rows(2)}},
+      {"ptpc_gelu", "fp8_ptpc", gelu, {{}, fp8(split(32, 2)), reduced(token_rows(1))}},
+      {"bf16_biased", "bf16", biased, {{}, whole(144), token_rows(2)}},
+      {"tensor_ragged", "fp8_tensor", ragged, {{}, fp8(split(16, 2)), reduced(whole(96))}},
+      {"tensor_on_input",
+       "fp8_tensor",
+       scaled_even,
+       {{}, fp8(token_rows(1)), reduced(split(8, 2))}},
+      {"static_ragged", "fp8_tensor_static", ragged, {{}, reduced(token_rows(1))}},
+      {"w4", "w4a16_g128", ragged, {{}, split(24, 1000), whole(96)}},
+      {"w4_ordered", "w4a16_g32_zp_actorder", ragged, {{}, split(48, 1), whole(80)}},
+      {"w4_fine", "w4a16_g64_zp", fine, {{}, split(16, 1)}},
+      {"w8", "w8a16_g64_zp", ragged, {{}, split(48, 1), whole(80)}},
   };
 }
 
@@ -229,6 +257,11 @@ TEST_P(OnDevice, SlotsKeepTheirOwnInputs) {
 }
 
 TEST_P(OnDevice, ANaNInATokenStaysInThatToken) {
+  const OperandTraits activation = problem_.scheme->traits().activation;
+  if (activation.scale != ScaleKind::none && activation.unit.rows == 0 &&
+      !activation.static_scale) {
+    GTEST_SKIP() << "one scale for the call: it may have been this token's";
+  }
   for (const std::int64_t tokens : {9, 300}) {
     for (const Config& config : GetParam().configs) {
       OwnedInputs in = inputs_of(GetParam(), tokens);

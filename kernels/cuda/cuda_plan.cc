@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "kernels/cuda/layer_program.h"
+#include "kernels/cuda/runtime/telemetry.h"
 #include "kernels/cuda/workspace.h"
 
 namespace moegauge::cuda {
@@ -90,6 +91,12 @@ class CudaPlan final : public Plan {
     return seconds;
   }
 
+  std::optional<DeviceState> state() const override {
+    static const auto telemetry = Telemetry::open(resident_->gpu.pci_bus_id());
+    if (!telemetry) return std::nullopt;
+    return telemetry->state();
+  }
+
   std::optional<Fault> fetch(int slot, std::span<std::uint16_t> y) override {
     return guarded([&] {
       resident_->gpu.make_current();
@@ -122,6 +129,14 @@ class CudaPlan final : public Plan {
     void* pointers[] = {&args};
     const auto m = static_cast<unsigned>(tokens_);
     const auto blocks = [&](unsigned each) { return (m + each - 1) / each; };
+    if (resident_->scheme.tensor_scale == TensorScale::from_amax) {
+      program_.kernel(Stage::amax)
+          .launch(stream(),
+                  {.grid = {4 * static_cast<unsigned>(resident_->gpu.multiprocessors()), 1, 1},
+                   .block = moe::kPrepareThreads,
+                   .overlaps_previous = true},
+                  pointers);
+    }
     if (args.self_count == 0) {
       program_.kernel(Stage::count)
           .launch(stream(),

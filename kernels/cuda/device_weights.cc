@@ -60,9 +60,9 @@ WeightSet allocate(const ExpertBytes& bytes, std::size_t experts) {
 }
 
 // Buffers of a set, in the order of WeightSet.
-std::array<const Buffer*, 7> buffers(const WeightSet& set) {
-  return {&set.w13,      &set.w2,      &set.w13_scale, &set.w2_scale,
-          &set.w13_bias, &set.w2_bias, &set.x_order};
+std::array<const Buffer*, 8> buffers(const WeightSet& set) {
+  return {&set.w13,      &set.w2,      &set.w13_scale,    &set.w2_scale,
+          &set.w13_bias, &set.w2_bias, &set.tensor_scale, &set.x_order};
 }
 
 // One expert on the host; what uploads read must stay until the stream is synchronised.
@@ -173,8 +173,16 @@ std::vector<WeightSet> upload_weights(const Problem& problem, const CudaScheme& 
     }
     stream.synchronize();  // the host's copies are used again
   }
+  if (scheme.tensor_scale == TensorScale::given) {
+    const std::array scale = {experts.activation_scale(Role::w13),
+                              experts.activation_scale(Role::w2)};
+    result[0].tensor_scale = Buffer(sizeof scale);
+    result[0].tensor_scale.upload(stream, std::as_bytes(std::span(scale)));
+    stream.synchronize();
+  }
   for (int set = 1; set < sets; ++set) {
-    const WeightSet& copy = result.emplace_back(allocate(bytes, count));
+    WeightSet& copy = result.emplace_back(allocate(bytes, count));
+    copy.tensor_scale = Buffer(result[0].tensor_scale.bytes());
     for (std::size_t i = 0; i < buffers(copy).size(); ++i) {
       const Buffer &to = *buffers(copy)[i], &from = *buffers(result[0])[i];
       if (from.get() != 0) to.copy_from(stream, from);

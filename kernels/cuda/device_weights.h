@@ -14,6 +14,7 @@ struct WeightSet {
   Buffer w13, w2;              // chunks, see device/box_layout.h and device/int_layout.h
   Buffer w13_scale, w2_scale;  // as box_packing.h says, expert after expert; empty without scales
   Buffer w13_bias, w2_bias;    // fp32, as WeightScales::channels; empty without biases
+  Buffer tensor_scale = {};    // TensorScale::given: of x and of h
   Buffer x_order;              // act_order: uint16 [E, K], see int_packing.h
 };
 

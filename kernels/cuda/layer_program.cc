@@ -52,17 +52,22 @@ CompileRequest program_request(const Layer& layer, const CudaScheme& scheme,
   text += ", " + std::to_string(integers.group) + ", " + boolean(integers.zero_points) + ", " +
           boolean(integers.ordered);
   text += std::string(", moe::Activation::") + activation_name(layer.activation.kind) + ", " +
-          boolean(layer.expert_bias) + ">;\n";
+          boolean(layer.expert_bias) + ", " +
+          boolean(scheme.block_scales() &&
+                  scale_rows(layer.intermediate_size, layer.gate_up_order) != 64) +
+          ">;\n";
   text +=
       "static_assert(C::kSharedBytes == " + std::to_string(shared_bytes(layer, scheme, config)) +
       " && sizeof(moe::LayerArgs) == " + std::to_string(sizeof(moe::LayerArgs)) +
       ", \"host and device disagree on sizes\");\n";
+  std::vector<std::string> kernels = {"moe::count_kernel<C>", "moe::prepare_kernel<C>",
+                                      "moe::layer_kernel<C>", "moe::combine_kernel<C>"};
+  if (scheme.tensor_scale == TensorScale::from_amax) kernels.push_back("moe::amax_kernel<C>");
   return {.main = {"layer.cu", std::move(text)},
           .includes = device_sources(),
           .options = {"-std=c++17", "-Xptxas=-v"},
           .arch = "sm_90a",
-          .kernels = {"moe::count_kernel<C>", "moe::prepare_kernel<C>", "moe::layer_kernel<C>",
-                      "moe::combine_kernel<C>"}};
+          .kernels = std::move(kernels)};
 }
 
 LayerProgram::LayerProgram(const Layer& layer, const CudaScheme& scheme, const TileConfig& config) {

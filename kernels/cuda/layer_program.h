@@ -15,7 +15,8 @@ CompileRequest program_request(const Layer& layer, const CudaScheme& scheme,
                                const TileConfig& config);
 
 // Order of the kernels in program_request and in LayerProgram.
-enum class Stage : std::uint8_t { count, prepare, layer, combine };
+// amax: only where a scale depends on all of x.
+enum class Stage : std::uint8_t { count, prepare, layer, combine, amax };
 
 class LayerProgram {
  public:

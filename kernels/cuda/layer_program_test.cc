@@ -39,6 +39,7 @@ std::vector<Served> layers() {
   gpt_oss.activation.kind = ActivationKind::swiglu_clamped;
   gpt_oss.gate_up_order = GateUpOrder::interleaved;
   gpt_oss.expert_bias = true;
+  const Layer narrow = {.experts = 8, .top_k = 2, .hidden_size = 320, .intermediate_size = 80};
   Layer gelu = ragged;
   gelu.activation.kind = ActivationKind::gelu_and_mul;
   gelu.expert_bias = true;
@@ -49,6 +50,9 @@ std::vector<Served> layers() {
           {"ragged", "fp8_block", ragged},
           {"gpt-oss-20b's kind", "bf16", gpt_oss},
           {"gelu with biases", "fp8_block", gelu},
+          {"narrow", "fp8_block", narrow},
+          {"ragged", "fp8_tensor", ragged},
+          {"llama-4-scout tp4", "fp8_tensor_static", scout},
           {"mixtral-8x7b tp2", "w4a16_g128", mixtral},
           {"ragged", "w4a16_g32_zp_actorder", ragged},
           {"ragged", "w4a16_g64_zp", ragged},

@@ -110,7 +110,8 @@ std::int64_t shared_bytes(const Layer& layer, const CudaScheme& scheme, const Ti
       scheme.integers
           ? align_up(static_cast<std::int64_t>(chunk_bytes(*scheme.integers)), 1024) + tile * 256
           : 256 * 128 + tile * 128;
-  const std::int64_t scale = scheme.block_scales() ? align_up(16 + tile * 4, 16) : 0;
+  const std::int64_t groups = tile_rows / scale_rows(layer.intermediate_size, layer.gate_up_order);
+  const std::int64_t scale = scheme.block_scales() ? align_up(groups * 4 + tile * 4, 16) : 0;
   const std::int64_t staged = std::min<std::int64_t>(tile, 64);
   const std::int64_t plain = 2 * staged * 128, quantised = tile * 144;
   const std::int64_t staging =
@@ -122,19 +123,31 @@ std::int64_t shared_bytes(const Layer& layer, const CudaScheme& scheme, const Ti
   return align_up(barriers, 64) + 2 * 64 + 2 * 16 + 2 * 16 + 1024;
 }
 
+namespace {
+
+// The error function needs registers that wide tiles with promoted sums do not have.
+TileConfig fitted(TileConfig c, const Layer& layer) {
+  if (layer.activation.kind == ActivationKind::gelu_and_mul && c.swap_ab && c.promote) {
+    c.token_tile = std::min(c.token_tile, widest_split_tile);
+  }
+  return c;
+}
+
+}  // namespace
+
 TileConfig heuristic_config(const Layer& layer, const CudaScheme& scheme, std::int64_t tokens) {
   const double rows =
       static_cast<double>(tokens * layer.top_k) / static_cast<double>(layer.experts);
   TileConfig c = std::ranges::find_if(scheme.defaults, [rows](const DefaultTile& entry) {
                    return rows <= entry.rows;
                  })->tile;
-  if (!contradiction(c, layer, scheme)) return c;
+  if (!contradiction(c, layer, scheme)) return fitted(c, layer);
   // Shapes that clusters, or tokens on the 64-row side, do not serve.
   c.cluster = 1;
-  if (!contradiction(c, layer, scheme)) return c;
+  if (!contradiction(c, layer, scheme)) return fitted(c, layer);
   c.token_tile = scheme.integers ? widest_integer_tile(*scheme.integers) : 96;
   c.swap_ab = true;
-  return c;
+  return fitted(c, layer);
 }
 
 Config to_config(const TileConfig& config) {

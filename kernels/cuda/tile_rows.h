@@ -19,6 +19,15 @@ constexpr std::int64_t padded_inter(const Layer& layer) {
   return align_up(layer.intermediate_size, 64);
 }
 
+// Rows of a tile that share one block scale: 64, the rows of a matrix instruction, unless the
+// blocks of up begin elsewhere.
+constexpr std::int64_t scale_rows(std::int64_t inter, GateUpOrder order) {
+  return order == GateUpOrder::concatenated && inter % 64 != 0 ? 8 : 64;
+}
+constexpr std::int64_t scale_rows(const MatrixShape& shape) {
+  return scale_rows(shape.role == Role::w13 ? shape.rows / 2 : shape.cols, shape.gate_up_order);
+}
+
 // Rows that a box of a tile is cut from: gate's, up's, or all of w2.
 constexpr std::int64_t part_rows(const MatrixShape& shape) {
   return shape.role == Role::w13 ? shape.rows / 2 : shape.rows;

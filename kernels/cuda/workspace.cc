@@ -86,6 +86,10 @@ Workspace::Workspace(const Layer& layer, const CudaScheme& scheme, const TileCon
     args_.combined = args_.counter_words;
     args_.counter_words += static_cast<int>(ceil_div(layer.hidden_size, tile_rows));
   }
+  if (scheme.tensor_scale == TensorScale::from_amax) {
+    args_.tensor = args_.counter_words;
+    args_.counter_words += 4;
+  }
   take(args_.counters, size(args_.counter_words) * 4);
   take(args_.partial, config.split_k ? size_t{2} * moe::kMaxSplitUnits * 256 * 64 * 4 : 0);
   args_.act_alpha = static_cast<float>(layer.activation.alpha);
@@ -98,9 +102,10 @@ Workspace::Workspace(const Layer& layer, const CudaScheme& scheme, const TileCon
   constexpr std::size_t early_bytes = std::size_t{3} * moe::kChunkBytes;
   args_.early_stages = static_cast<int>(
       early_bytes / (scheme.integers ? chunk_bytes(*scheme.integers) : moe::kChunkBytes));
-  zeroed_ = Buffer(sizeof(moe::u32));
+  zeroed_ = Buffer(2 * sizeof(moe::u32));
   zeroed_.fill(stream, 0);
   args_.drawn = as<moe::u32>(zeroed_.get());
+  args_.tensor_amax = args_.drawn + 1;
   args_.self_count = pairs <= moe::kSelfCountPairs ? 1 : 0;
   if (!layer.expert_map.empty()) {
     expert_map_ = Buffer(layer.expert_map.size() * sizeof(std::int32_t));
@@ -128,6 +133,7 @@ moe::LayerArgs Workspace::bind(const Slot& slot, const WeightSet& weights) const
   args.topk_weights = as<const float>(slot.topk_weights.get());
   args.w13_scale = as<const float>(weights.w13_scale.get());
   args.w2_scale = as<const float>(weights.w2_scale.get());
+  args.tensor_scale = as<const float>(weights.tensor_scale.get());
   args.w13_bias = as<const float>(weights.w13_bias.get());
   args.w2_bias = as<const float>(weights.w2_bias.get());
   args.y = as<moe::u16>(slot.y.get());

@@ -8,7 +8,7 @@
 
 namespace moe {
 
-enum class Scheme { fp8_block, fp8_ptpc, bf16, w4a16, w8a16 };
+enum class Scheme { fp8_block, fp8_ptpc, bf16, w4a16, w8a16, fp8_tensor, fp8_tensor_static };
 enum class Activation { silu, gelu, gelu_tanh, swiglu_clamped };
 
 __host__ __device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
@@ -20,7 +20,7 @@ __host__ __device__ constexpr int align_up(int a, int b) { return ceil_div(a, b)
 template <Scheme kScheme_, int kExperts_, int kHidden_, int kInter_, int kTopK_, bool kWeightOnInput_,
           int kTokenTile_, int kStages_, bool kPromote_, bool kSplit_, bool kTokenRows_ = false, bool kPairs_ = false,
           int kDealt_ = 1, int kGroup_ = 0, bool kZeroPoints_ = false, bool kOrdered_ = false,
-          Activation kActivation_ = Activation::silu, bool kBias_ = false>
+          Activation kActivation_ = Activation::silu, bool kBias_ = false, bool kFineScales_ = false>
 struct LayerConfig {
   static constexpr Scheme kScheme = kScheme_;
   static constexpr int kExperts = kExperts_;  // local
@@ -38,7 +38,9 @@ struct LayerConfig {
   static constexpr int kDealt = kDealt_;
   static constexpr int kTokenBox = kTokenRows ? 64 : kTokenTile;  // rows of the token tensor maps' boxes
   static constexpr bool kBlockScales = kScheme == Scheme::fp8_block;
-  static constexpr bool kChannelScales = kScheme == Scheme::fp8_ptpc;
+  // One scale for all of x and one for all of h: given, or from the largest magnitude in the call.
+  static constexpr bool kTensorGiven = kScheme == Scheme::fp8_tensor_static, kTensorAmax = kScheme == Scheme::fp8_tensor;
+  static constexpr bool kChannelScales = kScheme == Scheme::fp8_ptpc || kTensorGiven || kTensorAmax;
   static constexpr bool kFp8 = kBlockScales || kChannelScales;
   // Integer weights with a bf16 scale for each row and kGroup columns, turned into bf16 in registers,
   // see integers.cuh; 0 bits: none.
@@ -51,6 +53,9 @@ struct LayerConfig {
   static constexpr Activation kActivation = kActivation_;
   // Biases of both projections, fp32, added after the scales.
   static constexpr bool kBias = kBias_;
+  // Block scales that change inside a warpgroup's 64 weight rows: one for each 8.
+  static constexpr bool kFineScales = kFineScales_;
+  static constexpr int kScaleGroups = kFineScales ? 32 : 4;  // of a weight tile and step
   // fp32 sums every 128 of K instead of in the tensor core (FP8 only).
   static constexpr bool kPromote = kPromote_;
   // Whether a tile's K steps may be cut between blocks, see schedule.cuh.
@@ -70,8 +75,9 @@ struct LayerConfig {
   static constexpr int kTokenBytes = kTokenTile * 128 * kTokenBoxes;
   static constexpr int kTokenOffset = align_up(kWeightBytes, 1024);
   static constexpr int kStageBytes = kTokenOffset + kTokenBytes;
-  // Per stage: four weight scales (box, warpgroup), then a scale for each token.
-  static constexpr int kScaleBytes = kBlockScales ? align_up(16 + kTokenTile * 4, 16) : 0;
+  // Per stage: weight scales (box, warpgroup; or box, warpgroup, warp, 8 rows), then one for each token.
+  static constexpr int kTokenScales = kScaleGroups * 4;
+  static constexpr int kScaleBytes = kBlockScales ? align_up(kTokenScales + kTokenTile * 4, 16) : 0;
   // Epilogue: column factors, reciprocal scales, 8 warps' column maxima, staging.
   static constexpr int kStageTokens = kTokenTile < 64 ? kTokenTile : 64;
   static constexpr int kQuantPitch = 144;  // bytes a token in the FP8 staging, 16-aligned, conflict-free
@@ -97,7 +103,7 @@ struct LayerConfig {
   static constexpr int kSharedBytes = kMailOffset + 2 * 16 + 1024;  // 1024: to align the base
 
   static_assert(!kTokenRows || (kTokenTile == 128 && !kSplit), "token rows: tiles of 128 tokens, not cut");
-  static_assert(!kTokenRows || !kBlockScales || kInter % 128 == 0, "token rows: a box of 128 weight rows has one scale");
+  static_assert(!kTokenRows || !kBlockScales || (kInter % 128 == 0 && !kFineScales), "token rows: a box of 128 weight rows has one scale");
   static_assert(!kSplit || kTokenTile <= 64, "partial sums are for tiles of at most 64 tokens");
   static_assert(!kPairs || (kTokenRows && kWeightTiles1 % 2 == 0 && kWeightTiles2 % 2 == 0),
                 "pairs need token rows and even numbers of weight tiles");

@@ -123,7 +123,8 @@ MOE_DEVICE void finish_gate_up_block(const LayerArgs& args, const Segment& s, Ti
 // last gate/up tile of a token tile quantises its rows, a warp a row.
 template <class C>
 MOE_DEVICE void quantise_rows(const LayerArgs& args, const Segment& s, const Place& at) {
-  quantise_wide_rows<C>(args, s.row + at.group * 4 + at.warp, s.row + s.rows, 8, at.lane);
+  quantise_wide_rows<C>(args, s.row + at.group * 4 + at.warp, s.row + s.rows, 8, at.lane,
+                        C::kTensorGiven ? args.tensor_scale[1] : 0.0f);
 }
 
 // bf16 activations in memory (bf16 scheme), or on their way to per-token FP8.
@@ -135,6 +136,7 @@ MOE_DEVICE void finish_gate_up_wide(const LayerArgs& args, const Segment& s, Til
   u16* dst = (C::kChannelScales ? args.h_wide : reinterpret_cast<u16*>(args.h_rows)) +
              static_cast<i64>(s.row) * C::kInter + column;
   store_bf16<C>(gate, scratch, at, dst, C::kInter, s.rows, C::kInter - column, [](int t) { return static_cast<i64>(t); });
+  if constexpr (C::kTensorAmax) return;  // quantise_tensor does the rest
   if constexpr (C::kChannelScales) {
     sync_math();
     if (at.thread == 0) {

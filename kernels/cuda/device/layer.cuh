@@ -28,7 +28,6 @@ struct Prefetched {
   float column = 1.0f;           // of token `thread`
   int token = 0;                 // its row of y
   float channel[2][2] = {{1.0f, 1.0f}, {1.0f, 1.0f}};  // per box, rows l/4 and l/4 + 8
-  float bias[2][2];                                    // the same rows', kBias only
 };
 
 template <class C>
@@ -40,7 +39,7 @@ MOE_DEVICE void prefetch(const LayerArgs& args, const Segment& s, const Place& a
     if (C::kChannelScales && s.phase == 0) p.column *= __ldcg(&args.x_scale[row]);
     if (C::kDirect && s.phase == 1) p.token = __ldcg(&args.row_token[row]);
   }
-  if constexpr (C::kChannelScales || C::kBias) {
+  if constexpr (C::kChannelScales) {
 #pragma unroll
     for (int box = 0; box < 2; ++box) {
 #pragma unroll
@@ -48,27 +47,29 @@ MOE_DEVICE void prefetch(const LayerArgs& args, const Segment& s, const Place& a
         const int in_block = at.group * 64 + at.warp * 16 + at.lane / 4 + 8 * i;
         if (s.phase == 0) {
           const int n = min(s.weight_tile * 128 + in_block, C::kInter - 1);
-          const i64 at13 = static_cast<i64>(s.expert) * 2 * C::kInter + box * C::kInter + n;
-          if (C::kChannelScales) p.channel[box][i] = args.w13_scale[at13];
-          if (C::kBias) p.bias[box][i] = args.w13_bias[at13];
+          p.channel[box][i] = args.w13_scale[static_cast<i64>(s.expert) * 2 * C::kInter + box * C::kInter + n];
         } else {
           const int k = min(s.weight_tile * 256 + box * 128 + in_block, C::kHidden - 1);
-          const i64 at2 = static_cast<i64>(s.expert) * C::kHidden + k;
-          if (C::kChannelScales) p.channel[box][i] = args.w2_scale[at2];
-          if (C::kBias) p.bias[box][i] = args.w2_bias[at2];
+          p.channel[box][i] = args.w2_scale[static_cast<i64>(s.expert) * C::kHidden + k];
         }
       }
     }
   }
 }
 
-// Biases by row, then (second projection) the factor of each column.
+// Biases by row of box `box`, then (second projection) the factor of each column.
 template <class C>
-MOE_DEVICE void add_bias(Tile<C>& v, const float (&bias)[2], const float* weight, int lane) {
+MOE_DEVICE void add_bias(const LayerArgs& args, const Segment& s, Tile<C>& v, int box, const float* weight, const Place& at) {
+  const int first = s.phase == 0 ? s.weight_tile * 128 : s.weight_tile * 256 + box * 128, end = s.phase == 0 ? C::kInter : C::kHidden;
+  const float* rows = s.phase == 0 ? args.w13_bias + (static_cast<i64>(s.expert) * 2 + box) * C::kInter
+                                   : args.w2_bias + static_cast<i64>(s.expert) * C::kHidden;
+  float bias[2];
+#pragma unroll
+  for (int i = 0; i < 2; ++i) bias[i] = rows[min(first + at.group * 64 + at.warp * 16 + at.lane / 4 + 8 * i, end - 1)];
 #pragma unroll
   for (int j = 0; j < C::kTokenTile / 8; ++j) {
     float2 w = make_float2(1.0f, 1.0f);
-    if (weight != nullptr) w = *reinterpret_cast<const float2*>(weight + 8 * j + 2 * (lane % 4));
+    if (weight != nullptr) w = *reinterpret_cast<const float2*>(weight + 8 * j + 2 * (at.lane % 4));
     v[4 * j] = (v[4 * j] + bias[0]) * w.x;
     v[4 * j + 1] = (v[4 * j + 1] + bias[0]) * w.y;
     v[4 * j + 2] = (v[4 * j + 2] + bias[1]) * w.x;
@@ -146,8 +147,8 @@ MOE_DEVICE void finish_tile(const LayerArgs& args, const Segment& s, Tile<C>& su
   }
   if constexpr (C::kBias) {
     const float* weight = s.phase == 1 ? scratch.column_inverse : nullptr;
-    add_bias<C>(sum0, p.bias[0], weight, at.lane);
-    add_bias<C>(sum1, p.bias[1], weight, at.lane);
+    add_bias<C>(args, s, sum0, 0, weight, at);
+    add_bias<C>(args, s, sum1, 1, weight, at);
   }
   if (s.phase == 0) {
     if constexpr (C::kBlockScales) finish_gate_up_block<C>(args, s, sum0, sum1, scratch, at);
@@ -165,13 +166,14 @@ MOE_DEVICE void finish_tile(const LayerArgs& args, const Segment& s, Tile<C>& su
 }
 
 template <class C>
-MOE_DEVICE void math_loop(const LayerArgs& args, u8* shared, int* shared_flag, int token_tiles) {
+MOE_DEVICE void math_loop(const LayerArgs& args, u8* shared, int* shared_flag, int token_tiles, int rows) {
   const Place at(threadIdx.x - kProducerThreads);
   Ring<C> ring(smem_address(shared));
   SegmentQueue<C> queue(shared);
   Scratch<C> scratch(shared + C::kEpilogueOffset);
   Prefetched<C> ahead;
   Tile<C> sum0, sum1;
+  [[maybe_unused]] bool quantised = false;
   // No pair is this rank's: no tile will be the last.
   if (!C::kDirect && args.combined != 0 && token_tiles == 0) {
     uint4* y = reinterpret_cast<uint4*>(args.y);
@@ -181,19 +183,21 @@ MOE_DEVICE void math_loop(const LayerArgs& args, u8* shared, int* shared_flag, i
   while (true) {
     barrier_wait(queue.full(), queue.parity);
     const Segment& s = queue.segment();  // stays in shared memory until released
+    if constexpr (C::kTensorAmax)
+      if (s.phase != 0 && !quantised) quantise_tensor<C>(args, rows, at), quantised = true;
     if (s.phase < 0) break;
     prefetch<C>(args, s, at, ahead);
     if (at.thread == 0) MOE_STAMP(args, s.phase == 0 ? 4 : 8);
     const int steps = s.last_step - s.step;
     if constexpr (C::kIntBits != 0) multiply_integers<C>(ring, steps, sum0, sum1, at);
-    else if constexpr (C::kPromote) multiply_promoted<C>(ring, steps, sum0, sum1, at.group, at.lane);
+    else if constexpr (C::kPromote) multiply_promoted<C>(ring, steps, sum0, sum1, at.group, at.warp, at.lane);
     else multiply_plain<C>(ring, steps, sum0, sum1, at.group, at.lane);
     if (at.thread == 0) MOE_STAMP(args, s.phase == 0 ? 5 : 9);
     bool whole = true;
     if constexpr (C::kSplit)
       if (s.parts > 1) whole = join_parts<C>(args, s, sum0, sum1, at, shared_flag);
     if (at.thread == 0) MOE_STAMP(args, s.phase == 0 ? 6 : 10);
-    if (whole) finish_tile<C>(args, s, sum0, sum1, scratch, at, ahead, shared_flag, token_tiles);
+    if (whole) finish_tile<C>(args, s, sum0, sum1, scratch, place_again(at), ahead, shared_flag, token_tiles);
     if (at.thread == 0) MOE_STAMP(args, s.phase == 0 ? 7 : 11);
     barrier_arrive(queue.empty());
     queue.advance();
@@ -201,15 +205,18 @@ MOE_DEVICE void math_loop(const LayerArgs& args, u8* shared, int* shared_flag, i
 }
 
 template <class C>
-MOE_DEVICE void math_loop_rows(const LayerArgs& args, u8* shared, int* group_flags) {
+MOE_DEVICE void math_loop_rows(const LayerArgs& args, u8* shared, int* group_flags, int rows) {
   const Place at(threadIdx.x - kProducerThreads);
   Ring<C> ring(smem_address(shared));
   SegmentQueue<C> queue(shared);
   RowPrefetch ahead;
   RowTile sum0, sum1;
+  [[maybe_unused]] bool quantised = false;
   while (true) {
     barrier_wait(queue.full(), queue.parity);
     const Segment& s = queue.segment();
+    if constexpr (C::kTensorAmax)
+      if (s.phase != 0 && !quantised) quantise_tensor<C>(args, rows, at), quantised = true;
     if (s.phase < 0) break;
     prefetch_rows<C>(args, s, at, ahead);
     const int steps = s.last_step;
@@ -301,8 +308,9 @@ __global__ void __launch_bounds__(kLayerThreads, 1) layer_kernel(const __grid_co
   } else {
     registers_raise<224>();
     dependency_wait();
-    if constexpr (C::kTokenRows) math_loop_rows<C>(args, shared, shared_flag);
-    else math_loop<C>(args, shared, shared_flag, first_tile[C::kExperts]);
+    if (C::kTensorAmax && blockIdx.x == 0 && thread == kProducerThreads) *args.tensor_amax = 0;  // prepare has read it
+    if constexpr (C::kTokenRows) math_loop_rows<C>(args, shared, shared_flag, first_row[C::kExperts]);
+    else math_loop<C>(args, shared, shared_flag, first_tile[C::kExperts], first_row[C::kExperts]);
   }
   if constexpr (C::kPairs) cluster_sync();  // neither block leaves while the other may arrive here
 }

@@ -35,9 +35,11 @@ struct LayerArgs {
   const float* topk_weights;         // [M, top_k]
   const int* expert_map;             // global to local or -1; null when all are local
   const u8 *w13_chunks, *w2_chunks;  // weights, see box_layout.h and int_layout.h
-  const float* w13_scale;            // block: [E, tiles, 4, K/128]; ptpc: [E, 2N]
-  const float* w2_scale;             // block: [E, tiles, 4, N/128]; ptpc: [E, K]
-  const float *w13_bias, *w2_bias;   // kBias: [E, 2N], [E, K]
+  const float* w13_scale;            // block: [E, tiles, groups of rows, K/128]; ptpc: [E, 2N]
+  const float* w2_scale;             // block: [E, tiles, groups of rows, N/128]; ptpc: [E, K]
+  const float* tensor_scale;         // fp8_tensor_static: of x and of h
+  u32* tensor_amax;  // fp8_tensor: of x; zero between launches, the layer kernel leaves it so
+  const float *w13_bias, *w2_bias;  // kBias: [E, 2N], [E, K]
   const u16* x_order;  // [E, K] kOrdered: the column of x at each place of an expert's rows
   u16* y;              // [M, K] bf16
   // Workspace. A row is a local pair, grouped by expert; row_pitch >= rows + tile.
@@ -59,6 +61,8 @@ struct LayerArgs {
   float act_alpha, act_beta, act_limit;  // swiglu_clamped
   int counter_words;
   int combined;  // counters of finished tiles for each 256 columns of y; 0: combine_kernel sums
+  int tensor;  // fp8_tensor: four counters: the amax of h, blocks past the gate/up phase, amax and
+               // rows
   int tile_capacity;  // token tiles that fit in the counters
   int tokens;
   int row_pitch;

@@ -50,16 +50,21 @@ MOE_DEVICE void multiply_stage(Tile<C>& d, u32 weights, u32 tokens, int accumula
 
 // sum += part, times the weight block's scale and each token's where there are any.
 template <class C>
-MOE_DEVICE void promote(Tile<C>& sum, const Tile<C>& part, float weight_scale, u32 token_scales, int lane) {
+MOE_DEVICE void promote(Tile<C>& sum, const Tile<C>& part, const float (&weight_scale)[2], u32 token_scales, int lane) {
   if constexpr (C::kBlockScales) {
 #pragma unroll
     for (int j = 0; j < C::kTokenTile / 8; ++j) {
       const float2 t = shared_float2(token_scales + (8 * j + 2 * (lane % 4)) * 4);
-      const float s0 = t.x * weight_scale, s1 = t.y * weight_scale;
+      const float s0 = t.x * weight_scale[0], s1 = t.y * weight_scale[0];
       sum[4 * j] = fmaf(part[4 * j], s0, sum[4 * j]);
       sum[4 * j + 1] = fmaf(part[4 * j + 1], s1, sum[4 * j + 1]);
-      sum[4 * j + 2] = fmaf(part[4 * j + 2], s0, sum[4 * j + 2]);
-      sum[4 * j + 3] = fmaf(part[4 * j + 3], s1, sum[4 * j + 3]);
+      if constexpr (C::kFineScales) {
+        sum[4 * j + 2] = fmaf(part[4 * j + 2], t.x * weight_scale[1], sum[4 * j + 2]);
+        sum[4 * j + 3] = fmaf(part[4 * j + 3], t.y * weight_scale[1], sum[4 * j + 3]);
+      } else {
+        sum[4 * j + 2] = fmaf(part[4 * j + 2], s0, sum[4 * j + 2]);
+        sum[4 * j + 3] = fmaf(part[4 * j + 3], s1, sum[4 * j + 3]);
+      }
     }
   } else {
 #pragma unroll
@@ -70,16 +75,21 @@ MOE_DEVICE void promote(Tile<C>& sum, const Tile<C>& part, float weight_scale, u
 // Both blocks with fp32 sums outside the tensor core. Narrow tiles have registers
 // for both partial products, so the second runs while the first is added.
 template <class C>
-MOE_DEVICE void multiply_promoted(Ring<C>& ring, int steps, Tile<C>& sum0, Tile<C>& sum1, int group, int lane) {
+MOE_DEVICE void multiply_promoted(Ring<C>& ring, int steps, Tile<C>& sum0, Tile<C>& sum1, int group, int warp, int lane) {
 #pragma unroll
   for (int i = 0; i < C::kTokenTile / 2; ++i) sum0[i] = sum1[i] = 0.0f;
 #pragma unroll 1
   for (int step = 0; step < steps; ++step) {
     barrier_wait(ring.full(), ring.parity);
     const u32 a0 = ring.weights(0) + group * 8192, a1 = ring.weights(1) + group * 8192, b = ring.tokens();
-    const u32 scales = ring.scales(), token_scales = scales + 16, empty = ring.empty();
-    float w0 = 1.0f, w1 = 1.0f;
-    if constexpr (C::kBlockScales) w0 = shared_float(scales + group * 4), w1 = shared_float(scales + 8 + group * 4);
+    const u32 scales = ring.scales(), token_scales = scales + C::kTokenScales, empty = ring.empty();
+    float w0[2] = {1.0f, 1.0f}, w1[2] = {1.0f, 1.0f};  // of rows l/4 and l/4 + 8
+    if constexpr (C::kFineScales) {
+      const float2 first = shared_float2(scales + (group * 8 + warp * 2) * 4), second = shared_float2(scales + (16 + group * 8 + warp * 2) * 4);
+      w0[0] = first.x, w0[1] = first.y, w1[0] = second.x, w1[1] = second.y;
+    } else if constexpr (C::kBlockScales) {
+      w0[0] = shared_float(scales + group * 4), w1[0] = shared_float(scales + 8 + group * 4);
+    }
     if constexpr (C::kTokenTile <= 96) {
       Tile<C> part0, part1;
       wgmma_pin(part0);

@@ -54,6 +54,21 @@ MOE_DEVICE uint2 quantise8(const Vec8& v, float scale, bool finite) {
   return make_uint2(q[0] | (static_cast<u32>(q[1]) << 16), q[2] | (static_cast<u32>(q[3]) << 16));
 }
 
+// fp8_tensor: the largest finite magnitude of x, as its bits.
+template <class C>
+__global__ void __launch_bounds__(kPrepareThreads) amax_kernel(const __grid_constant__ LayerArgs args) {
+  dependency_wait();
+  dependents_launch();
+  const i64 vectors = static_cast<i64>(args.tokens) * (C::kHidden / 8);
+  float amax = 0.0f;
+  bool finite = true;
+  for (i64 i = static_cast<i64>(blockIdx.x) * kPrepareThreads + threadIdx.x; i < vectors; i += static_cast<i64>(gridDim.x) * kPrepareThreads)
+    amax = fmaxf(amax, max8(load8(args.x + i * 8), finite));
+#pragma unroll
+  for (int d = 16; d > 0; d /= 2) amax = fmaxf(amax, __shfl_xor_sync(0xffffffffu, amax, d));
+  if (threadIdx.x % 32 == 0 && amax > 0.0f) atomicMax(args.tensor_amax, __float_as_uint(amax));
+}
+
 // Expert totals and the counts before this block's chunk, in shared memory.
 template <class C>
 MOE_DEVICE void prepare_counts(const LayerArgs& args, int first_pair, int* counts, int* before) {
@@ -200,9 +215,12 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
     if (!C::kDirect && row_count == 0) continue;  // the same for all threads
     u8* stage = staged[turn];
     turn = turn == kStaged - 1 ? 0 : turn + 1;
-    bool finite = true;
+    // Looked at where a maximum is taken anyway.
+    bool finite = !C::kTensorGiven && !C::kTensorAmax;
     float token_s = 0.0f;
-    if constexpr (C::kChannelScales) {
+    if constexpr (C::kTensorGiven) token_s = args.tensor_scale[0];
+    if constexpr (C::kTensorAmax) token_s = block_scale(__uint_as_float(__ldcg(args.tensor_amax)));
+    if constexpr (C::kChannelScales && !C::kTensorGiven && !C::kTensorAmax) {
       float amax = 0.0f;
 #pragma unroll
       for (int i = 0; i < kVectors; ++i) amax = fmaxf(amax, max8(v[i], finite));

@@ -129,7 +129,12 @@ MOE_DEVICE void weight_producer(const LayerArgs& args, u8* shared) {
 // (per-token scales: once the row has been quantised).
 template <class C>
 MOE_DEVICE void wait_for_rows(const LayerArgs& args, const Segment& s) {
-  while (load_acquire(&args.counters[s.token_tile]) < C::kReadyCount) {
+  if constexpr (C::kTensorAmax) {  // once every block has quantised its share
+    while (load_acquire(&args.counters[args.tensor + 3]) < gridDim.x) {
+    }
+  } else {
+    while (load_acquire(&args.counters[s.token_tile]) < C::kReadyCount) {
+    }
   }
 }
 
@@ -171,10 +176,10 @@ MOE_DEVICE void token_producer(const LayerArgs& args, u8* shared) {
   }
 }
 
-// Scales over the steps of 64-row block `group` (0..3 = box * 2 + warpgroup) of a weight tile.
+// Scales over the steps of one group of rows of a weight tile.
 template <class C>
 MOE_DEVICE const float* weight_scale_row(const LayerArgs& args, const Segment& s, int group) {
-  const i64 row = (static_cast<i64>(s.expert) * (s.phase == 0 ? C::kWeightTiles1 : C::kWeightTiles2) + s.weight_tile) * 4 + group;
+  const i64 row = (static_cast<i64>(s.expert) * (s.phase == 0 ? C::kWeightTiles1 : C::kWeightTiles2) + s.weight_tile) * C::kScaleGroups + group;
   return s.phase == 0 ? args.w13_scale + row * C::kScaleCols1 : args.w2_scale + row * C::kScaleCols2;
 }
 
@@ -185,15 +190,15 @@ MOE_DEVICE void scale_producer(const LayerArgs& args, u8* shared, int lane) {
   Segment s;
   while (queue.take(s, true, lane)) {
     if (s.phase == 1) wait_for_rows<C>(args, s);
-    const float* weight = weight_scale_row<C>(args, s, lane & 3);
+    const float* weight = weight_scale_row<C>(args, s, lane % C::kScaleGroups);
     const float* token = (s.phase == 0 ? args.x_scale : args.h_scale) + s.row;
     for (int step = s.step; step < s.last_step; ++step) {
       barrier_wait(ring.empty(), ring.parity ^ 1);
       const u32 dst = ring.scales();
-      if (lane < 4) copy_async4(dst + lane * 4, weight + step);
+      if (lane < C::kScaleGroups) copy_async4(dst + lane * 4, weight + step);
       const float* column = token + static_cast<i64>(step) * args.row_pitch;
 #pragma unroll
-      for (int t = lane; t < C::kTokenTile; t += 32) copy_async4(dst + 16 + t * 4, column + t);
+      for (int t = lane; t < C::kTokenTile; t += 32) copy_async4(dst + C::kTokenScales + t * 4, column + t);
       copy_arrive(ring.full());
       ring.advance();
     }

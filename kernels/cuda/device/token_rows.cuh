@@ -221,8 +221,9 @@ MOE_DEVICE void quantise_gate_up_rows(const LayerArgs& args, const Segment& s, R
 
 // Per-token FP8, once all N columns of the rows are in memory: a warp takes rows
 // first, first + stride, ..., two at a time so that one's loads hide the other's.
+// `tensor_scale`: of all rows, where the scheme has such.
 template <class C>
-MOE_DEVICE void quantise_wide_rows(const LayerArgs& args, int first, int end, int stride, int lane) {
+MOE_DEVICE void quantise_wide_rows(const LayerArgs& args, int first, int end, int stride, int lane, float tensor_scale) {
   constexpr int kVectors = ceil_div(C::kInter, 256);
   for (int row = first; row < end; row += 2 * stride) {
     uint4 v[2][kVectors];
@@ -249,7 +250,7 @@ MOE_DEVICE void quantise_wide_rows(const LayerArgs& args, int first, int end, in
       }
 #pragma unroll
       for (int d = 16; d > 0; d /= 2) amax = fmaxf(amax, __shfl_xor_sync(0xffffffffu, amax, d));
-      const float scale = token_scale(amax), reciprocal = __frcp_rn(scale);
+      const float scale = C::kTensorGiven || C::kTensorAmax ? tensor_scale : token_scale(amax), reciprocal = __frcp_rn(scale);
       if (lane == 0) args.h_scale[r] = scale;
 #pragma unroll
       for (int i = 0; i < kVectors; ++i) {
@@ -267,6 +268,41 @@ MOE_DEVICE void quantise_wide_rows(const LayerArgs& args, int first, int end, in
   }
 }
 
+// All blocks arrive and wait; all math threads of each.
+MOE_DEVICE void sync_grid(u32* counter, const Place& at) {
+  sync_math();
+  if (at.thread == 0) {
+    add_release(counter, 1);
+    while (load_acquire(counter) < gridDim.x) {
+    }
+  }
+  sync_math();
+}
+
+// One scale for all rows of h: after the last gate/up tile of the grid, every block takes its share of
+// the rows twice, for their largest magnitude and to quantise them.
+template <class C>
+MOE_DEVICE void quantise_tensor(const LayerArgs& args, int rows, const Place& at) {
+  u32* counters = args.counters + args.tensor;
+  const int first = blockIdx.x * 8 + at.thread / 32, stride = gridDim.x * 8;
+  sync_grid(counters + 1, at);
+  float amax = 0.0f;
+  for (int row = first; row < rows; row += stride)
+    for (int n = at.lane * 8; n < C::kInter; n += 256) {
+      const uint4 v = __ldcg(reinterpret_cast<const uint4*>(args.h_wide + static_cast<i64>(row) * C::kInter + n));
+      const u32 w[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+      for (int e = 0; e < 4; ++e) amax = fmaxf(amax, fmaxf(finite_magnitude(bf16_low(w[e])), finite_magnitude(bf16_high(w[e]))));
+    }
+#pragma unroll
+  for (int d = 16; d > 0; d /= 2) amax = fmaxf(amax, __shfl_xor_sync(0xffffffffu, amax, d));
+  if (at.lane == 0 && amax > 0.0f) atomicMax(counters, __float_as_uint(amax));
+  sync_grid(counters + 2, at);
+  quantise_wide_rows<C>(args, first, rows, stride, at.lane, block_scale(__uint_as_float(__ldcg(counters))));
+  sync_math();
+  if (at.thread == 0) add_release(counters + 3, 1);
+}
+
 template <class C>
 MOE_DEVICE void finish_gate_up_rows(const LayerArgs& args, const Segment& s, RowTile& gate, const RowTile& up, u8* staging,
                                     const Place& at, int* group_flag) {
@@ -280,6 +316,7 @@ MOE_DEVICE void finish_gate_up_rows(const LayerArgs& args, const Segment& s, Row
                static_cast<i64>(s.row + warp_row) * C::kInter + column;
     store_rows_bf16<C>(gate, staging, at, dst, C::kInter, s.rows - warp_row, C::kInter - column, [](int r) { return static_cast<i64>(r); });
   }
+  if constexpr (C::kTensorAmax) return;  // quantise_tensor does the rest
   if constexpr (C::kChannelScales) {
     sync_group(at.group);
     if (at.thread % 128 == 0) {
@@ -288,7 +325,8 @@ MOE_DEVICE void finish_gate_up_rows(const LayerArgs& args, const Segment& s, Row
     sync_group(at.group);
     if (!*group_flag) return;
     const int first = s.row + at.group * 64;
-    quantise_wide_rows<C>(args, first + at.warp, min(first + 64, s.row + s.rows), 4, at.lane);
+    quantise_wide_rows<C>(args, first + at.warp, min(first + 64, s.row + s.rows), 4, at.lane,
+                          C::kTensorGiven ? args.tensor_scale[1] : 0.0f);
   }
   publish_group(&args.counters[s.token_tile], at);
 }

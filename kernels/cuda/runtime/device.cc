@@ -1,6 +1,7 @@
 #include "kernels/cuda/runtime/device.h"
 
 #include <array>
+#include <cstdio>
 #include <map>
 #include <mutex>
 
@@ -32,6 +33,12 @@ Gpu::Gpu(int ordinal) {
   std::array<char, 256> name = {};
   check(d.device_get_name(name.data(), name.size(), device_), "cuDeviceGetName");
   name_ = name.data();
+  std::array<char, 32> bus = {};
+  std::snprintf(bus.data(), bus.size(), "%08x:%02x:%02x.0",
+                static_cast<unsigned>(attribute(device_, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID)),
+                static_cast<unsigned>(attribute(device_, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID)),
+                static_cast<unsigned>(attribute(device_, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID)));
+  pci_bus_id_ = bus.data();
   capability_ = 10 * attribute(device_, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
                 attribute(device_, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   multiprocessors_ = attribute(device_, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);

@@ -51,7 +51,8 @@ class Gpu {
   static const Gpu& get(int ordinal);
 
   const std::string& name() const { return name_; }
-  int compute_capability() const { return capability_; }  // 90 for Hopper
+  const std::string& pci_bus_id() const { return pci_bus_id_; }  // "00000000:3b:00.0"
+  int compute_capability() const { return capability_; }         // 90 for Hopper
   int multiprocessors() const { return multiprocessors_; }
   std::int64_t memory_bytes() const { return memory_bytes_; }
   std::int64_t l2_bytes() const { return l2_bytes_; }
@@ -63,7 +64,7 @@ class Gpu {
   explicit Gpu(int ordinal);
   CUdevice device_ = 0;
   CUcontext context_ = nullptr;
-  std::string name_;
+  std::string name_, pci_bus_id_;
   int capability_ = 0, multiprocessors_ = 0;
   std::int64_t memory_bytes_ = 0, l2_bytes_ = 0, shared_bytes_ = 0;
 };

@@ -87,11 +87,11 @@ Expected<Telemetry, Missing> Telemetry::open(const std::string& pci_bus_id) {
   return Telemetry(device);
 }
 
-GpuState Telemetry::state() const {
+DeviceState Telemetry::state() const {
   const Nvml& n = *nvml();
-  GpuState state;
+  DeviceState state;
   unsigned value = 0;
-  if (n.clock(device_, clock_sm, &value) == success) state.sm_clock_mhz = value;
+  if (n.clock(device_, clock_sm, &value) == success) state.clock_mhz = value;
   if (n.clock(device_, clock_memory, &value) == success) state.memory_clock_mhz = value;
   if (n.power_milliwatts(device_, &value) == success) state.power_watts = value * 1e-3;
   if (n.temperature(device_, temperature_gpu, &value) == success) state.temperature_celsius = value;

@@ -5,24 +5,17 @@
 #include <string>
 #include <vector>
 
+#include "kernels/backend.h"
 #include "kernels/cuda/runtime/shared_library.h"
 
 namespace moegauge::cuda {
-
-struct GpuState {
-  std::optional<double> sm_clock_mhz, memory_clock_mhz;
-  std::optional<double> power_watts;
-  std::optional<double> temperature_celsius;
-  // Names of the reasons why clocks are held down; empty where none or where it is only idle.
-  std::vector<std::string> throttle_reasons;
-};
 
 class Telemetry {
  public:
   // `pci_bus_id`: as cuDeviceGetPCIBusId gives it, so that CUDA's order of devices does not matter.
   static Expected<Telemetry, Missing> open(const std::string& pci_bus_id);
 
-  GpuState state() const;
+  DeviceState state() const;
   // Processes other than this one that compute on the GPU; nothing where NVML does not tell.
   std::optional<std::vector<unsigned>> other_processes() const;
 

@@ -15,6 +15,9 @@
 
 namespace moegauge::cuda {
 
+// One scale for all activations of a GEMM, where a scheme has such.
+enum class TensorScale : std::uint8_t { none, given, from_amax };
+
 struct CudaScheme {
   // The enumerator of moe::Scheme (kernels/cuda/device/config.cuh) that is compiled for.
   const char* enumerator;
@@ -34,6 +37,7 @@ struct CudaScheme {
   // Integer weights: how they are packed when a layer is loaded. None: as they are, see
   // box_packing.h.
   std::optional<IntFormat> integers = {};
+  TensorScale tensor_scale = TensorScale::none;
   // A family of several formats: the one for these traits.
   const CudaScheme* (*format)(const SchemeTraits& traits) = nullptr;
 

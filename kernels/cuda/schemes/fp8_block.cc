@@ -4,27 +4,16 @@
 #include <array>
 #include <limits>
 
-#include "kernels/cuda/schemes/cuda_scheme.h"
+#include "kernels/cuda/schemes/fp8_schemes.h"
 
 namespace moegauge::cuda {
 namespace {
 
 bool serves(const SchemeTraits& traits, const Layer&) {
-  const OperandTraits& w = traits.weight;
-  const OperandTraits& x = traits.activation;
-  return w.element == Element::e4m3fn && x.element == Element::e4m3fn &&
-         w.scale == ScaleKind::fp32 && x.scale == ScaleKind::fp32 && !x.static_scale &&
-         w.unit == ScaleUnit{128, 128} && x.unit == ScaleUnit{1, 128};
+  return serves_e4m3(traits, {128, 128}, {1, 128});
 }
 
-// Hopper's FP8 instructions align the products of one instruction and cut them to about 14 bits
-// before they are added, so that even sums taken over every 128 of K are not fp32 sums.
-Numerics numerics(const Layer&, bool) {
-  return {.gemm1_out = Precision::fp32,
-          .act_out = Precision::fp32,
-          .pair_out = Precision::activation_dtype,
-          .accumulate = Accumulate::reduced};
-}
+Numerics numerics(const Layer&, bool) { return e4m3_numerics(Precision::fp32); }
 
 constexpr std::array defaults = {
     DefaultTile{2, split_tile(8, 2, true)},
@@ -37,16 +26,16 @@ constexpr std::array defaults = {
 }  // namespace
 
 const CudaScheme& fp8_block_scheme() {
-  static constexpr CudaScheme scheme = {.enumerator = "fp8_block",
-                                        .element_bytes = 1,
-                                        .least_capability = 90,
-                                        .serves = &serves,
-                                        .numerics = &numerics,
-                                        .may_promote = true,
-                                        .must_promote = true,
-                                        .scales = WeightScales::blocks,
-                                        .wide_activations = false,
-                                        .defaults = defaults};
+  static constexpr CudaScheme scheme = [] {
+    CudaScheme s = e4m3_scheme("fp8_block");
+    s.serves = &serves;
+    s.numerics = &numerics;
+    s.must_promote = true;
+    s.scales = WeightScales::blocks;
+    s.wide_activations = false;
+    s.defaults = defaults;
+    return s;
+  }();
   return scheme;
 }
 

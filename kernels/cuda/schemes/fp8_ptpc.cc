@@ -2,25 +2,13 @@
 #include <array>
 #include <limits>
 
-#include "kernels/cuda/schemes/cuda_scheme.h"
+#include "kernels/cuda/schemes/fp8_schemes.h"
 
 namespace moegauge::cuda {
 namespace {
 
 bool serves(const SchemeTraits& traits, const Layer&) {
-  const OperandTraits& w = traits.weight;
-  const OperandTraits& x = traits.activation;
-  return w.element == Element::e4m3fn && x.element == Element::e4m3fn &&
-         w.scale == ScaleKind::fp32 && x.scale == ScaleKind::fp32 && !x.static_scale &&
-         w.unit == ScaleUnit{1, 0} && x.unit == ScaleUnit{1, 0};
-}
-
-// The activations wait in bf16 until the whole row's maximum is known.
-Numerics numerics(const Layer&, bool) {
-  return {.gemm1_out = Precision::fp32,
-          .act_out = Precision::activation_dtype,
-          .pair_out = Precision::activation_dtype,
-          .accumulate = Accumulate::reduced};
+  return serves_e4m3(traits, {1, 0}, {1, 0}) && !traits.activation.static_scale;
 }
 
 constexpr std::array defaults = {
@@ -36,16 +24,14 @@ constexpr std::array defaults = {
 }  // namespace
 
 const CudaScheme& fp8_ptpc_scheme() {
-  static constexpr CudaScheme scheme = {.enumerator = "fp8_ptpc",
-                                        .element_bytes = 1,
-                                        .least_capability = 90,
-                                        .serves = &serves,
-                                        .numerics = &numerics,
-                                        .may_promote = true,
-                                        .must_promote = false,
-                                        .scales = WeightScales::channels,
-                                        .wide_activations = true,
-                                        .defaults = defaults};
+  static constexpr CudaScheme scheme = [] {
+    CudaScheme s = e4m3_scheme("fp8_ptpc");
+    s.serves = &serves;
+    s.numerics = &waiting_numerics;
+    s.scales = WeightScales::channels;
+    s.defaults = defaults;
+    return s;
+  }();
   return scheme;
 }
 
