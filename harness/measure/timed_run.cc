@@ -22,7 +22,7 @@ void add_samples(nlohmann::ordered_json& json, const char* name,
                  const std::vector<DeviceState>& states,
                  std::optional<double> DeviceState::*value) {
   const bool told =
-      !states.empty() && std::ranges::all_of(states, [value](const auto& s) { return s.*value; });
+      !states.empty() && std::ranges::all_of(states, [value](const auto& s) { return (s.*value).has_value(); });
   if (!told) return;
   for (const DeviceState& state : states) json[name].push_back(*(state.*value));
 }

@@ -85,6 +85,8 @@ std::vector<LayerCase> layer_cases() {
   gelu_tanh.activation.kind = ActivationKind::gelu_tanh_and_mul;
   gelu_tanh.expert_bias = true;
   gelu_tanh.adds_w2_bias = false;
+  // Stages that fit beside any tile of any group.
+  const auto few = [](const Config& c) { return with(c, "num_stages", 3); };
   const auto fp8 = [](const Config& c) { return with(c, "PROMOTE", 1); };
   const auto reduced = [](const Config& c) { return with(c, "PROMOTE", 0); };
   return {
@@ -120,10 +122,10 @@ std::vector<LayerCase> layer_cases() {
        scaled_even,
        {{}, fp8(token_rows(1)), reduced(split(8, 2))}},
       {"static_ragged", "fp8_tensor_static", ragged, {{}, reduced(token_rows(1))}},
-      {"w4", "w4a16_g128", ragged, {{}, split(24, 1000), whole(96)}},
-      {"w4_ordered", "w4a16_g32_zp_actorder", ragged, {{}, split(48, 1), whole(80)}},
-      {"w4_fine", "w4a16_g64_zp", fine, {{}, split(16, 1)}},
-      {"w8", "w8a16_g64_zp", ragged, {{}, split(48, 1), whole(80)}},
+      {"w4", "w4a16_g128", ragged, {{}, few(split(24, 1000)), few(whole(96))}},
+      {"w4_ordered", "w4a16_g32_zp_actorder", ragged, {{}, few(split(48, 1)), few(whole(80))}},
+      {"w4_fine", "w4a16_g64_zp", fine, {{}, few(split(16, 1))}},
+      {"w8", "w8a16_g64_zp", ragged, {{}, few(split(48, 1)), few(whole(80))}},
   };
 }
 

@@ -33,8 +33,8 @@ constexpr TileConfig whole_tile(int tokens, bool promote) {
 constexpr TileConfig integer_tile(int tokens, int stages) {
   return {.token_tile = tokens, .stages = stages, .split_k = true, .swap_ab = true, .dealt = 1000};
 }
-constexpr TileConfig integer_whole_tile(int tokens, int stages) {
-  return {.token_tile = tokens, .stages = stages, .swap_ab = true};
+constexpr TileConfig integer_whole_tile(int tokens, int stages, int dealt) {
+  return {.token_tile = tokens, .stages = stages, .swap_ab = true, .dealt = dealt};
 }
 // Many: tokens on the 64-row side.
 constexpr TileConfig token_rows_tile(int cluster, bool promote) {

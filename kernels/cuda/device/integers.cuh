@@ -189,7 +189,7 @@ MOE_DEVICE void multiply_pieces(const Ring<C>& ring, IntProgress<C>& p, Tile<C>&
   }
   if constexpr (first) add_finished<C, 1 - box>(sum0, sum1, p.part, p.scales);
   if (piece == 0) {  // nothing reads the stage before this one any more
-    if (p.previous != 0 && at.lane == 0) Ring<C>::release(p.previous);
+    if (p.previous != 0 && Ring<C>::releases(at.lane)) Ring<C>::release(p.previous);
     p.previous = ring.empty();
   }
 #pragma unroll
@@ -233,7 +233,7 @@ MOE_DEVICE void multiply_integers(Ring<C>& ring, int steps, Tile<C>& sum0, Tile<
     ring.advance();
   }
   add_finished<C, 1>(sum0, sum1, p.part, p.scales);
-  if (at.lane == 0) Ring<C>::release(p.previous);
+  if (Ring<C>::releases(at.lane)) Ring<C>::release(p.previous);
 }
 
 }  // namespace moe

@@ -24,10 +24,11 @@ struct Ring {
   }
   // Arrivals that fill a stage: weight copy, token copy and, for block scales, a warp.
   static constexpr u32 kFullCount = 2 + (C::kBlockScales ? 32 : 0);
-  // One lane of each math warp releases a stage; with block scales, which every lane reads
-  // by ordinary loads, every lane. In a pair, the other block writes here too.
-  static constexpr u32 kEmptyCount = kMathThreads / (C::kBlockScales ? 1 : 32) * (C::kPairs ? 2 : 1);
-  static MOE_DEVICE bool releases(int lane) { return C::kBlockScales || lane == 0; }
+  // One lane of each math warp releases a stage; with block scales and integer codes, which every
+  // lane reads by ordinary loads, every lane. In a pair, the other block writes here too.
+  static constexpr bool kEveryLane = C::kBlockScales || C::kIntBits != 0;
+  static constexpr u32 kEmptyCount = kMathThreads / (kEveryLane ? 1 : 32) * (C::kPairs ? 2 : 1);
+  static MOE_DEVICE bool releases(int lane) { return kEveryLane || lane == 0; }
   static MOE_DEVICE void release(u32 bar) {
     barrier_arrive(bar);
     if constexpr (C::kPairs) barrier_arrive_remote(bar, cluster_rank() ^ 1);

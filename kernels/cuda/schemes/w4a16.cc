@@ -11,8 +11,9 @@ constexpr std::array defaults = {
     DefaultTile{9, integer_tile(16, 8)},
     DefaultTile{18, integer_tile(24, 7)},
     DefaultTile{40, integer_tile(48, 5)},
+    DefaultTile{72, integer_whole_tile(80, 4, 1000)},
     DefaultTile{128, integer_tile(64, 5)},
-    DefaultTile{std::numeric_limits<double>::infinity(), integer_whole_tile(96, 3)},
+    DefaultTile{std::numeric_limits<double>::infinity(), integer_whole_tile(96, 3, 1)},
 };
 
 const IntegerSchemes& formats() {

@@ -12,7 +12,7 @@ constexpr std::array defaults = {
     DefaultTile{9, integer_tile(16, 5)},
     DefaultTile{18, integer_tile(24, 4)},
     DefaultTile{40, integer_tile(48, 4)},
-    DefaultTile{std::numeric_limits<double>::infinity(), integer_whole_tile(80, 3)},
+    DefaultTile{std::numeric_limits<double>::infinity(), integer_whole_tile(80, 3, 1)},
 };
 
 const IntegerSchemes& formats() {
