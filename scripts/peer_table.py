@@ -13,6 +13,7 @@ LAYERS = {
     ("deepseek-v3", "fp8_block"): ("deepseek-v3", "DeepSeek-V3, block FP8"),
     ("llama-4-scout", "fp8_ptpc"): ("llama-4-scout", "Llama-4-Scout, PTPC FP8"),
     ("mixtral-8x7b", "bf16"): ("mixtral-8x7b", "Mixtral-8x7B, bf16"),
+    ("mixtral-8x7b", "w4a16_g128"): ("mixtral-8x7b-w4a16", "Mixtral-8x7B, W4A16 with groups of 128"),
 }
 HEAD = """# Our layers on an H200, measured by moegauge
 

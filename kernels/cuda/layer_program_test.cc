@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "kernels/cuda/ceilings.h"
 
@@ -67,7 +68,10 @@ class LayerProgramTest : public testing::Test {
   }
 };
 
-void expect_clean(const CompileRequest& request, const std::string& what) {
+// Every time another text: NVRTC keeps what it compiled, and then tells no resources.
+void expect_clean(CompileRequest request, const std::string& what) {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+  request.main.text += "// " + std::to_string(now) + "\n";
   const auto cubin = compile(request);
   ASSERT_TRUE(cubin.has_value()) << what << ": " << cubin.error().log;
   const ResourceUse use = resources_in(cubin->log);
