@@ -3,6 +3,7 @@
 #include <optional>
 #include <regex>
 #include <sstream>
+#include <system_error>
 
 #include "harness/endtoend/end_to_end.h"
 #include "reference/base/input_error.h"

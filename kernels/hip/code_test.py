@@ -23,15 +23,15 @@ COLUMNS = ["arch", "kernel", "vgpr", "sgpr", "lds_bytes", "waves_per_simd"]
 # kernels' own choice (device/matrix.h).
 MFMA = {("bf16", 16): "v_mfma_f32_16x16x16_bf16", ("fp16", 16): "v_mfma_f32_16x16x16_f16",
         ("bf16", 32): "v_mfma_f32_32x32x8_bf16", ("fp16", 32): "v_mfma_f32_32x32x8_f16",
-        ("fp8_blocks", 16): "v_mfma_f32_16x16x32_fp8_fp8", ("fp8_blocks", 32): "v_mfma_f32_32x32x16_fp8_fp8",
-        ("fp8_channels", 16): "v_mfma_f32_16x16x32_fp8_fp8", ("fp8_channels", 32): "v_mfma_f32_32x32x16_fp8_fp8",
+        ("block_fp8", 16): "v_mfma_f32_16x16x32_fp8_fp8", ("block_fp8", 32): "v_mfma_f32_32x32x16_fp8_fp8",
+        ("channel_fp8", 16): "v_mfma_f32_16x16x32_fp8_fp8", ("channel_fp8", 32): "v_mfma_f32_32x32x16_fp8_fp8",
         ("int8_channels", 16): "v_mfma_i32_16x16x32_i8", ("int8_channels", 32): "v_mfma_i32_32x32x16_i8"}
 INSTRUCTIONS = {
     "gfx942": MFMA,
     "gfx950": MFMA | {("bf16", 16): "v_mfma_f32_16x16x32_bf16", ("fp16", 16): "v_mfma_f32_16x16x32_f16",
                       ("bf16", 32): "v_mfma_f32_32x32x16_bf16", ("fp16", 32): "v_mfma_f32_32x32x16_f16"},
     "gfx1201": {("bf16", 16): "v_wmma_f32_16x16x16_bf16", ("fp16", 16): "v_wmma_f32_16x16x16_f16",
-                ("fp8_blocks", 16): "v_wmma_f32_16x16x16_fp8_fp8", ("fp8_channels", 16): "v_wmma_f32_16x16x16_fp8_fp8",
+                ("block_fp8", 16): "v_wmma_f32_16x16x16_fp8_fp8", ("channel_fp8", 16): "v_wmma_f32_16x16x16_fp8_fp8",
                 ("int8_channels", 16): "v_wmma_i32_16x16x16_iu8"},
 }
 # Registers of a SIMD a lane, what they are given out in, most waves; memory of what shares it, in

@@ -20,7 +20,7 @@ struct Tile {
 // Compiled for this format, from few tokens to many; `group` is the default.
 std::vector<Tile> tiles(const Architecture& architecture, const LayerFormat& format);
 
-// "gate_up_fp8_blocks_t64_c128_w4_d16_s2": a kernel's name in the code object.
+// "gate_up_block_fp8_t64_c128_w4_d16_s2": a kernel's name in the code object.
 std::string gemm_name(const char* phase, const LayerFormat& format, const Tile& tile);
 
 // The rule of thumb without a tuned file, by rows an expert. Not measured: nobody has had the

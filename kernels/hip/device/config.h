@@ -9,8 +9,8 @@ namespace moe {
 enum class Format : int {
   bf16,
   fp16,
-  fp8_blocks,    // a scale for each 128 x 128 of the weights and 1 x 128 of the tokens
-  fp8_channels,  // one for each output channel and each token
+  block_fp8,    // a scale for each 128 x 128 of the weights and 1 x 128 of the tokens
+  channel_fp8,  // one for each output channel and each token
   int8_channels,
 };
 
@@ -29,9 +29,9 @@ struct LayerConfig {
 
   static constexpr int kLanes = Arch::kLanes;
   static constexpr int kThreads = kWaves * kLanes;
-  static constexpr bool kBlockScales = kFormat == Format::fp8_blocks;
+  static constexpr bool kBlockScales = kFormat == Format::block_fp8;
   static constexpr bool kChannelScales =
-      kFormat == Format::fp8_channels || kFormat == Format::int8_channels;
+      kFormat == Format::channel_fp8 || kFormat == Format::int8_channels;
   static constexpr bool kHalf = kFormat == Format::bf16 || kFormat == Format::fp16;
   static constexpr int kElementBytes = kHalf ? 2 : 1;
   // Lanes with the same row of an operand: each holds kLaneChunks of a step's chunks.

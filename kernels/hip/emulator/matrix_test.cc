@@ -1,6 +1,6 @@
 // The emulated instructions against their layouts, written down here once more from the sources,
-// one formula each: AMD's matrix instruction calculator 1.3.2 for CDNA 3 and RDNA 4 (every element
-// of every matrix agreed), and for gfx950's own instructions the manual of CDNA 4.
+// one formula each: AMD's matrix instruction calculator 1.3.2 for CDNA 3 and RDNA 4. It does not
+// know CDNA 4: the layouts of gfx950's own instructions are by analogy with those of gfx942.
 #include "kernels/hip/emulator/matrix.h"
 
 #include <gtest/gtest.h>
@@ -9,6 +9,7 @@
 #include <cstring>
 #include <ostream>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "reference/formats/bf16.h"

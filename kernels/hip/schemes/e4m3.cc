@@ -30,12 +30,12 @@ std::optional<LayerFormat> e4m3_on_hip(const Problem& problem, const Architectur
   }
   format.numerics.pair_out = Precision::activation_dtype;
   if (w.unit == ScaleUnit{128, 128} && x.unit == ScaleUnit{1, 128}) {
-    format.name = "fp8_blocks";
+    format.name = "block_fp8";
     format.weight_scales = WeightScales::block;
     format.activations = ActivationUnit::group;
     return format;
   }
-  format.name = "fp8_channels";
+  format.name = "channel_fp8";
   format.weight_scales = WeightScales::channel;
   format.numerics.act_out = Precision::activation_dtype;
   if (w.unit == ScaleUnit{1, 0} && x.unit == ScaleUnit{1, 0} && !x.static_scale) {
