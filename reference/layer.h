@@ -40,6 +40,9 @@ struct Layer {
   std::int64_t top_k = 0;              //
   std::int64_t hidden_size = 0;        // K
   std::int64_t intermediate_size = 0;  // N of this rank, after tensor parallelism
+  // N before it; 0: the same. A rank's columns of w2 keep the scale groups of the whole matrix
+  // where a group index scatters them (act_order).
+  std::int64_t whole_intermediate_size = 0;
   Dtype dtype = Dtype::bf16;
   Activation activation = {};
   GateUpOrder gate_up_order = GateUpOrder::concatenated;

@@ -66,7 +66,6 @@ class Experts final : public CheckpointExperts {
         whole_size_(whole.layer.intermediate_size),
         packing_(require_scheme()),
         global_ids_(global_ids()) {
-    refuse_cut_order();
     for (const std::int64_t expert : global_ids_) check(expert);
   }
 
@@ -130,16 +129,6 @@ class Experts final : public CheckpointExperts {
                        "ask for that, or give weights that are not quantised");
     }
     return find_packing(names_, config_);
-  }
-
-  // The columns that are left of w2 may lie in any group of the whole, for which the canonical form
-  // of so few columns has no room.
-  void refuse_cut_order() const {
-    if (!scheme_->traits().weight.group_index || layer_.intermediate_size == whole_size_) return;
-    throw InputError(names_.where(),
-                     "under tensor parallelism the columns of w2 keep groups of all " +
-                         std::to_string(whole_size_) + " columns, scattered by g_idx",
-                     "act_order weights are read with tp 1 in this version");
   }
 
   std::vector<std::int64_t> global_ids() const {

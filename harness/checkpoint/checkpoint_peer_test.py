@@ -302,8 +302,14 @@ class Checkpoint(unittest.TestCase):
             record, dump = self.measure()
             scheme = f"w{bits}a16_g32_zp" + ("_actorder" if order else "")
             self.check_integers(scheme, record, dump, w13, w2)
-            done = self.run_layer(tp=2)
-            self.assertEqual(done.returncode, 2 if order else 0, done.stderr)
+            # A rank's columns of w2 keep the groups of the whole, of which there are 2 of 32.
+            half = N // 2
+            record, dump = self.measure(tp=2)
+            rank = np.concatenate([w13[:, :half], w13[:, N:N + half]], 1), w2[:, :, :half]
+            self.check_integers(scheme, record, dump, *rank)
+            self.assertEqual(dump["w2_scale"].shape, (E, K, 2 if order else 1))
+            if order:
+                self.assertEqual(set(dump["w2_g_idx"].flat), {0, 1})
 
     def test_awq_in_its_order(self):
         def packed(_, rows, cols):

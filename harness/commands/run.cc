@@ -96,7 +96,7 @@ void declare_options(CLI::App& app, RunOptions& o) {
   auto* weights = app.add_option(
       "--weights", o.weights, "Take shape, scheme and experts from this Hugging Face checkpoint");
   auto* layer = app.add_option("--layer", o.layer, "... and from this layer of it")
-                    ->check(CLI::NonNegativeNumber);
+                    ->check(CLI::Range(std::int64_t{0}, max_checkpoint_layers));
   weights->needs(layer);
   layer->needs(weights);
   app.add_option("--dump", o.dump,
@@ -268,10 +268,12 @@ void refuse_later_options(const RunOptions& o) {
 
 int run(const RunOptions& o, const Environment& environment) {
   refuse_later_options(o);
-  const RunnerSettings settings = runner_settings(o);
+  RunnerSettings settings = runner_settings(o);
   const fs::path root = find_root();
   const fs::path suite_file = find_suite(o.suite, root);
   Suite suite = load_suite(suite_file, root);
+  if (suite.seconds_per_case)
+    settings.measure.stopping.seconds_per_member = *suite.seconds_per_case;
   take_weights(suite, o);
   const auto cases = select_cases(suite, o.selection, environment.backends);
   if (cases.empty()) {

@@ -16,8 +16,8 @@ double microseconds(double amount, double rate) { return rate > 0 ? amount / rat
 
 double expert_bytes(const Layer& layer, const Scheme& scheme) {
   const std::int64_t k = layer.hidden_size, n = layer.intermediate_size;
-  const MatrixBytes w13 = scheme.weight_bytes({Role::w13, 2 * n, k});
-  const MatrixBytes w2 = scheme.weight_bytes({Role::w2, k, n});
+  const MatrixBytes w13 = scheme.weight_bytes(weight_shape(layer, Role::w13));
+  const MatrixBytes w2 = scheme.weight_bytes(weight_shape(layer, Role::w2));
   const std::int64_t bias = layer.expert_bias ? 4 * (2 * n + k) : 0;
   return static_cast<double>(w13.total()) + static_cast<double>(w2.total()) +
          static_cast<double>(bias);

@@ -13,8 +13,6 @@
 namespace moegauge {
 namespace {
 
-constexpr std::int64_t max_experts = 65536, max_size = std::int64_t{1} << 20;
-
 struct Architecture {
   std::string model_type;
   std::string experts, intermediate;  // key names
@@ -55,7 +53,7 @@ void qwen3_5_routing(const JsonCursor& config, Model& model) {
   model.routing_rule = "softmax";
   model.renormalize = flag(config, "norm_topk_prob", true);
   const auto shared = find_set(config, "shared_expert_intermediate_size");
-  model.shared_experts = shared && shared->integer(0, max_size) > 0 ? 1 : 0;
+  model.shared_experts = shared && shared->integer(0, max_layer_size) > 0 ? 1 : 0;
 }
 
 void require_sigmoid(const JsonCursor& config) {
@@ -84,7 +82,7 @@ void minimax_routing(const JsonCursor& config, Model& model) {
   model.correction_bias = flag(config, "use_routing_bias", true);
   model.renormalize = true;
   const auto shared = find_set(config, "shared_intermediate_size");
-  model.shared_experts = shared && shared->integer(0, max_size) > 0 ? 1 : 0;
+  model.shared_experts = shared && shared->integer(0, max_layer_size) > 0 ? 1 : 0;
 }
 
 // Llama-4: the sigmoid of the chosen logit multiplies the expert's input; one shared expert always.
@@ -180,16 +178,17 @@ std::string compressed_integers(const JsonCursor& group, const JsonCursor& weigh
   const auto order = find_set(weights, "actorder");
   const bool act_order =
       order && (order->is_string() ? order->string() == "group" : order->boolean());
-  return integer_scheme({.bits = bits,
-                         .group = size && strategy == "group" ? size->integer(-1, max_size) : -1,
-                         .zero_points = !flag(weights, "symmetric", true),
-                         .act_order = act_order});
+  return integer_scheme(
+      {.bits = bits,
+       .group = size && strategy == "group" ? size->integer(-1, max_layer_size) : -1,
+       .zero_points = !flag(weights, "symmetric", true),
+       .act_order = act_order});
 }
 
 bool is_block_of_128(const JsonCursor& sides) {
   const auto items = sides.items();
   return items.size() == 2 && std::ranges::all_of(items, [](const JsonCursor& side) {
-           return side.integer(1, max_size) == 128;
+           return side.integer(1, max_layer_size) == 128;
          });
 }
 
@@ -227,7 +226,7 @@ std::string fp8_scheme(const JsonCursor& quantization) {
 
 std::string gptq_scheme(const JsonCursor& quantization) {
   return integer_scheme({.bits = quantization.at("bits").integer(1, 16),
-                         .group = quantization.at("group_size").integer(-1, max_size),
+                         .group = quantization.at("group_size").integer(-1, max_layer_size),
                          .zero_points = !flag(quantization, "sym", true),
                          .act_order = flag(quantization, "desc_act", false)});
 }
@@ -236,7 +235,7 @@ std::string awq_scheme(const JsonCursor& quantization) {
   const auto bits = quantization.at("bits").integer(1, 16);
   if (bits != 4) return "";
   return integer_scheme({.bits = bits,
-                         .group = quantization.at("group_size").integer(-1, max_size),
+                         .group = quantization.at("group_size").integer(-1, max_layer_size),
                          .zero_points = flag(quantization, "zero_point", true)});
 }
 
@@ -275,8 +274,8 @@ Model read_hf_config(const JsonDocument& document) {
   if (const auto id = find_set(top, "_name_or_path")) model.hf_id = id->string();
   model.layer.experts = config.at(found.experts).integer(1, max_experts);
   model.layer.top_k = config.at("num_experts_per_tok").integer(1, max_experts);
-  model.layer.hidden_size = config.at("hidden_size").integer(1, max_size);
-  model.layer.intermediate_size = config.at(found.intermediate).integer(1, max_size);
+  model.layer.hidden_size = config.at("hidden_size").integer(1, max_layer_size);
+  model.layer.intermediate_size = config.at(found.intermediate).integer(1, max_layer_size);
   found.routing(config, model);
   read_activation(config, model);
   read_dtype(top, config, model);

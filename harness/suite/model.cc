@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "harness/json/cursor.h"
 #include "harness/json/nearest.h"
@@ -18,8 +19,6 @@ const std::array<std::string, 4> activation_words = {"silu_and_mul", "gelu_and_m
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::int64_t max_experts = 65536, max_size = std::int64_t{1} << 20;
 
 const std::array<std::string, 2> order_names = {"concatenated", "interleaved"};
 const std::array<std::string, 4> rule_names = {"softmax", "softmax_after_topk", "grouped_sigmoid",
@@ -78,8 +77,8 @@ Model read_model(const JsonDocument& document) {
   if (const auto v = top.find("hf_id")) model.hf_id = v->text();
   model.layer.experts = top.at("experts").integer(1, max_experts);
   model.layer.top_k = top.at("top_k").integer(1, max_experts);
-  model.layer.hidden_size = top.at("hidden_size").integer(1, max_size);
-  model.layer.intermediate_size = top.at("moe_intermediate_size").integer(1, max_size);
+  model.layer.hidden_size = top.at("hidden_size").integer(1, max_layer_size);
+  model.layer.intermediate_size = top.at("moe_intermediate_size").integer(1, max_layer_size);
   if (const auto v = top.find("dtype"))
     model.layer.dtype = static_cast<Dtype>(v->one_of(dtype_words, "dtype"));
   model.layer.activation = read_activation(top.at("activation"));
@@ -174,6 +173,14 @@ std::string layer_fields_of(const Layer& layer) {
 void check_model(const Model& model, const std::string& where) {
   const Layer& layer = model.layer;
   const auto number = [](std::int64_t value) { return std::to_string(value); };
+  for (const auto& [what, value, most] :
+       {std::tuple{"experts", layer.experts, max_experts},
+        {"a top_k", layer.top_k, max_experts},
+        {"a hidden size", layer.hidden_size, max_layer_size},
+        {"an intermediate size", layer.intermediate_size, max_layer_size}}) {
+    if (value >= 1 && value <= most) continue;
+    throw InputError(where, std::string(what) + " of " + number(value), "1 to " + number(most));
+  }
   if (layer.top_k > layer.experts) {
     throw InputError(where,
                      "top_k " + number(layer.top_k) + " of " + number(layer.experts) + " experts",
@@ -265,6 +272,7 @@ Layer rank_layer(const Model& model, std::int64_t tp, std::int64_t ep) {
     throw InputError(model.name, "ep " + number(ep) + " over " + number(layer.experts) + " experts",
                      "use 1 to " + number(layer.experts));
   }
+  if (tp > 1) layer.whole_intermediate_size = layer.intermediate_size;
   layer.intermediate_size /= tp;
   if (ep > 1) {
     const std::int64_t local = (layer.experts + ep - 1) / ep;

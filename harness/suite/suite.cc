@@ -36,7 +36,7 @@ const std::vector<std::string> input_names = {"gaussian", "heavy_tail", "uniform
                                               "exact"};
 const std::vector<std::string> cache_names = {"cold_weights", "cold", "hot"};
 const std::vector<std::string> launch_names = {"graph", "eager"};
-constexpr std::int64_t max_ranks = 4096, max_layers = 100'000;
+constexpr std::int64_t max_ranks = 4096;
 
 // Where relative paths of a suite start, and what its models are.
 struct Context {
@@ -137,7 +137,7 @@ std::vector<Field> make_fields() {
   std::vector<Field> all = {
       {"op", [](const J& v, const X&, C& c) { c.op = listed(v, op_names(), "op"); }},
       {"model", [](const J& v, const X& x, C& c) { c.model = read_model_name(v, x); }},
-      {"layer", [](const J& v, const X&, C& c) { c.layer = v.integer(0, max_layers); }},
+      {"layer", [](const J& v, const X&, C& c) { c.layer = v.integer(0, max_checkpoint_layers); }},
   };
   for (const std::string& name : layer_field_names()) {
     all.push_back({name, [name](const J& v, const X&, C& c) { add_layer_field(name, v, c); }});
@@ -334,11 +334,14 @@ Suite load_suite(const fs::path& file, const fs::path& root) {
 
 Suite read_suite(const JsonDocument& document, const fs::path& folder, const fs::path& root) {
   const JsonCursor top(document);
-  top.only_keys({"schema", "name", "description", "defaults", "cases"});
+  top.only_keys({"schema", "name", "description", "seconds_per_case", "defaults", "cases"});
   static const std::array<std::string, 1> schema = {"moegauge.suite/1"};
   top.at("schema").one_of(schema, "schema");
   Suite suite{.name = top.at("name").text()};
   if (const auto found = top.find("description")) suite.description = found->string();
+  if (const auto found = top.find("seconds_per_case")) {
+    suite.seconds_per_case = found->number(0.01, 600);
+  }
   const auto names = field_names();
   const auto defaults = top.find("defaults");
   if (defaults) defaults->only_keys(names);

@@ -122,7 +122,8 @@ void read_layer_field(const std::string& name, const JsonCursor& value, Model& m
 void read_layer_fields(const std::string& fields, const std::string& where, Model& model);
 // Those of a layer that its tensors do not show.
 std::string layer_fields_of(const Layer& layer);
-// Refuses a model that contradicts itself (top_k above experts, ...). Throws InputError.
+// Refuses a model that contradicts itself (top_k above experts, ...) or is larger than any. Throws
+// InputError.
 void check_model(const Model& model, const std::string& where);
 // Rank 0's layer: N / tp (refused where it does not divide), experts / ep by a linear map that
 // gives the remainder to the first ranks, so that rank 0 holds the first ceil(experts / ep). Throws
@@ -139,10 +140,15 @@ UnknownName unknown_scheme(const std::string& name);
 Router router_of(const Model& model);
 
 inline constexpr std::int64_t max_tokens = std::int64_t{1} << 20;
+inline constexpr std::int64_t max_checkpoint_layers = 100'000;
+// Of a layer: K and N, and E.
+inline constexpr std::int64_t max_layer_size = std::int64_t{1} << 20, max_experts = 65536;
 
 struct Suite {
   std::string name = {};
   std::string description = {};
+  // Seconds of measuring after which a case begins no new round; nothing: as StoppingRule has it.
+  std::optional<double> seconds_per_case = {};
   std::vector<CaseCoordinates> cases = {};  // expanded products, duplicates refused
 };
 

@@ -34,7 +34,7 @@ Problem problem_of(const CaseCoordinates& c, const std::filesystem::path& root) 
   problem.tokens = c.tokens;
   if (const auto path = replayed_file(c)) {
     const ReplayFile file(*path);
-    take_from_file(file, problem.layer);
+    take_from_file(file, *problem.scheme, problem.layer);
     check_tensors(file, problem);
   }
   return problem;

@@ -1,10 +1,13 @@
 #include "harness/workload/replay.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cstring>
 #include <utility>
 #include <vector>
 
+#include "harness/checkpoint/unpacked.h"
 #include "harness/workload/recent.h"
 #include "harness/workload/replay_file.h"
 #include "reference/base/input_error.h"
@@ -22,7 +25,8 @@ struct GivenWeight {
   };
   const TensorInfo* originals = nullptr;  // then no parts
   std::vector<Part> parts = {};
-  bool whole = false;  // no part is missing
+  const TensorInfo* split_scale = nullptr;  // one of gate and one of up in place of the scheme's
+  bool whole = false;                       // no part is missing
 };
 
 GivenWeight given_weight(const ReplayFile& file, const Problem& problem, Role role) {
@@ -36,12 +40,29 @@ GivenWeight given_weight(const ReplayFile& file, const Problem& problem, Role ro
     given.originals = values;
     return given;
   }
+  const auto split = split_scale_form(*problem.scheme, shape, problem.layer.local_experts());
   for (const CanonicalPart& part : parts) {
-    if (const TensorInfo* tensor = file.find(part.name))
-      given.parts.push_back({tensor, part.bytes});
+    const TensorInfo* tensor = file.find(part.name);
+    if (tensor == nullptr) continue;
+    given.parts.push_back({tensor, part.bytes});
+    if (split && part.bytes == &Matrix::scales && fits(*tensor, *split)) given.split_scale = tensor;
   }
   given.whole = given.parts.size() == parts.size();
   return given;
+}
+
+// An expert's w13, its rows scaled as gate or as up.
+Unpacked split_rows(std::span<const std::byte> codes, std::span<const float, 2> scales,
+                    const MatrixShape& shape) {
+  Unpacked rows{.rows = shape.rows, .cols = shape.cols, .units = 1};
+  rows.codes.resize(codes.size());
+  std::memcpy(rows.codes.data(), codes.data(), codes.size());
+  for (std::int64_t row = 0; row < shape.rows; ++row) {
+    const bool up =
+        shape.gate_up_order == GateUpOrder::interleaved ? row % 2 == 1 : row >= shape.rows / 2;
+    rows.scales.push_back(scales[up ? 1 : 0]);
+  }
+  return rows;
 }
 
 class ReplayedExperts final : public ExpertSource {
@@ -63,10 +84,9 @@ class ReplayedExperts final : public ExpertSource {
       original(expert, out.shape, 0, out.shape.rows, all);
       return problem_.scheme->quantize_weight(all, out);
     }
-    if (!weight.whole) others_->quantized(expert, out);
-    for (const auto& part : weight.parts) {
-      const std::span<std::byte> bytes = out.*part.bytes;
-      file_.read_bytes(*part.tensor, static_cast<std::uint64_t>(expert) * bytes.size(), bytes);
+    read_parts(weight, expert, out);
+    if (weight.split_scale != nullptr) {
+      store_canonical(split(weight, expert, out), *problem_.scheme, out);
     }
   }
 
@@ -79,9 +99,15 @@ class ReplayedExperts final : public ExpertSource {
     if (weight.parts.empty()) return others_->original(expert, shape, begin, end, out);
     const auto whole = recent_.get(std::pair(expert, shape.role), [&] {
       MatrixStorage storage(*problem_.scheme, shape);
-      quantized(expert, storage.view());
+      read_parts(weight, expert, storage.view());
       return storage;
     });
+    if (weight.split_scale != nullptr) {
+      const auto all =
+          dequantize(split(weight, expert, whole->view()), problem_.scheme->traits().weight);
+      std::copy_n(all.begin() + begin * shape.cols, out.size(), out.begin());
+      return;
+    }
     std::vector<double> exact(out.size());
     problem_.scheme->dequantize_weight(whole->view(), begin, end, exact);
     std::ranges::transform(exact, out.begin(), [](double v) { return static_cast<float>(v); });
@@ -101,6 +127,23 @@ class ReplayedExperts final : public ExpertSource {
   }
 
  private:
+  // As the file has them; of a split scale nothing.
+  void read_parts(const GivenWeight& weight, std::int64_t expert, const Matrix& out) const {
+    if (!weight.whole) others_->quantized(expert, out);
+    for (const auto& part : weight.parts) {
+      if (part.tensor == weight.split_scale) continue;
+      const std::span<std::byte> bytes = out.*part.bytes;
+      file_.read_bytes(*part.tensor, static_cast<std::uint64_t>(expert) * bytes.size(), bytes);
+    }
+  }
+  template <typename Byte>
+  Unpacked split(const GivenWeight& weight, std::int64_t expert,
+                 const BasicMatrix<Byte>& values) const {
+    std::array<float, 2> scales = {};
+    file_.read_floats(*weight.split_scale, expert * 2, scales);
+    return split_rows(values.values, scales, values.shape);
+  }
+
   const ReplayFile& file_;
   const Problem problem_;
   const std::unique_ptr<ExpertSource> others_;

@@ -82,6 +82,16 @@ void check_form(const ReplayFile& file, const char* name, const TensorForm& form
   if (const TensorInfo* tensor = file.find(name)) file.require(*tensor, {&form, 1});
 }
 
+// Scales of which the larger is taken.
+void check_scales_compare(const ReplayFile& file, const TensorInfo& tensor) {
+  const auto scales = file.read<float>(tensor);
+  const auto wrong = std::ranges::find_if(
+      scales, [](float scale) { return !(scale >= 0 && std::isfinite(scale)); });
+  if (wrong == scales.end()) return;
+  file.fail(tensor.name, at_index(tensor, static_cast<std::size_t>(wrong - scales.begin()), *wrong),
+            "finite scales that are not negative");
+}
+
 void check_weight(const ReplayFile& file, const Problem& problem, Role role) {
   const MatrixShape shape = weight_shape(problem.layer, role);
   const std::int64_t experts = problem.layer.local_experts();
@@ -107,7 +117,13 @@ void check_weight(const ReplayFile& file, const Problem& problem, Role role) {
           "stands beside " + parts.front().name + " before quantisation, " + describe(*values),
           "leave it out, or give " + describe(parts.front().form));
     }
-    file.require(*tensor, {&part->form, 1});
+    std::vector<TensorForm> forms = {part->form};
+    if (part->bytes == &Matrix::scales) {
+      if (const auto split = split_scale_form(*problem.scheme, shape, experts)) {
+        forms.push_back(*split);
+      }
+    }
+    if (file.require(*tensor, forms) == 1) check_scales_compare(file, *tensor);
     if (part->bytes == &Matrix::group_index) {
       const std::int64_t groups = parts[1].form.shape.back();
       check_range(file, name.c_str(), 0, groups - 1);
@@ -145,6 +161,19 @@ void check_rows(const ReplayFile& file, const Problem& problem) {
   }
 }
 
+// A file is of one rank: with act_order the scales of its w2 tell how many groups the whole has.
+void take_whole_size(const ReplayFile& file, const OperandTraits& weight, Layer& layer) {
+  const TensorInfo* scales = file.find("w2_scale");
+  if (!weight.group_index || layer.whole_intermediate_size != 0 || scales == nullptr) return;
+  if (scales->shape.size() != 3) return;  // check_tensors says what is right
+  const std::int64_t groups = scales->shape[2];
+  if (groups <= scales_of_row(weight, weight_shape(layer, Role::w2))) return;
+  if (groups > max_layer_size / weight.unit.cols) {
+    file.fail(scales->name, "is " + describe(*scales), "fewer groups");
+  }
+  layer.whole_intermediate_size = groups * weight.unit.cols;
+}
+
 }  // namespace
 
 Model replayed_model(const ReplayFile& file, const std::string& fields, const Scheme& scheme) {
@@ -178,7 +207,8 @@ Model replayed_model(const ReplayFile& file, const std::string& fields, const Sc
   return model;
 }
 
-void take_from_file(const ReplayFile& file, Layer& layer) {
+void take_from_file(const ReplayFile& file, const Scheme& scheme, Layer& layer) {
+  take_whole_size(file, scheme.traits().weight, layer);
   if (file.find("w13_bias") != nullptr || file.find("w2_bias") != nullptr) layer.expert_bias = true;
   const TensorInfo* map = file.find("expert_map");
   if (map == nullptr) return;

@@ -11,8 +11,9 @@ namespace moegauge {
 // follows from none of them, or they contradict each other.
 Model replayed_model(const ReplayFile& file, const std::string& fields, const Scheme& scheme);
 
-// Puts into the layer what only the file knows: the expert map, and that there are biases.
-void take_from_file(const ReplayFile& file, Layer& layer);
+// Puts into the layer what only the file knows: the expert map, that there are biases, and of how
+// many columns the scale groups of w2 are, where a group index scatters this rank's over them.
+void take_from_file(const ReplayFile& file, const Scheme& scheme, Layer& layer);
 
 // Throws InputError where a tensor does not fit the problem: names file, tensor, what it is and
 // what it should be. Looks at the values only of what indexes something.

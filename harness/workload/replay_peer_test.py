@@ -9,6 +9,7 @@ import tempfile
 import unittest
 
 try:
+    import ml_dtypes
     import numpy as np
     import peer_layer as peer
 except ImportError as missing:
@@ -134,6 +135,48 @@ class Replay(unittest.TestCase):
         self.check(dump, peer.layer(*args, **layer), peer.layer(*args, quantise=peer.half, **layer))
         self.assertEqual(record["fields"]["gate_up_order"], "interleaved")
 
+    def test_a_scale_of_gate_and_one_of_up_become_the_larger(self):
+        """fp8_tensor has one scale for w13; by hand: the up half, scale 1, is requantised to gate's, 3."""
+        rows = self.rows()
+        for scheme, form in (("fp8_tensor", ml_dtypes.float8_e4m3fn), ("fp8_tensor_fnuz", ml_dtypes.float8_e4m3fnuz)):
+            for order in ("concatenated", "interleaved"):
+                codes = [self.rng.standard_normal((3, *shape)).astype(form) for shape in ((144, 160), (160, 72))]
+                scales = np.float32([[.03, .01], [.02, .02], [.01, .03]]), np.float32([.01, .02, .03])
+                up = np.arange(144) % 2 if order == "interleaved" else np.arange(144) // 72
+                of_row = scales[0][:, up][:, :, None]
+                w13 = codes[0].astype(np.float64) * of_row
+                w2 = codes[1].astype(np.float64) * scales[1][:, None, None]
+                larger = scales[0].max(1)
+                merged = np.where(of_row == larger[:, None, None], codes[0],
+                                  (codes[0].astype(np.float32) * of_row / larger[:, None, None]).astype(form))
+                tensors = {**rows, "w13": ("U8", codes[0].view(np.uint8)), "w13_scale": scales[0],
+                           "w2": ("U8", codes[1].view(np.uint8)), "w2_scale": scales[1]}
+                code, err, _, dump = self.run_case({"model": "replay", "scheme": scheme, "gate_up_order": order}, tensors)
+                self.assertEqual(code, 0, err)
+                self.assertTrue(np.array_equal(dump["w13_scale"].reshape(3), larger))
+                self.assertEqual(dump["w13"].tobytes(), merged.tobytes())
+                args = rows["x"], w13, w2, rows["topk_ids"], rows["topk_weights"]
+                truth = peer.layer(*args, interleaved=order == "interleaved")
+                self.assertLess(peer.relative(dump["unquantized"], truth), 1e-6)
+        self.refused({"w13_scale": np.ones((3, 3), np.float32)}, "F32 [3, 3]", "F32 [8, 1, 1], or F32 [8, 2]",
+                     fields={"scheme": "fp8_tensor", "model": "mixtral-8x7b", "tp": 1, "tokens": 5})
+
+    def test_a_ranks_act_order_keeps_the_groups_of_the_whole(self):
+        """72 of 216 columns of w2, scattered over the 7 groups of 32 that those have."""
+        rows, exact, tensors = self.rows(), [], self.rows()
+        for name, out, cols, groups in (("w13", 144, 160, 5), ("w2", 160, 72, 7)):
+            codes = self.rng.integers(0, 16, (3, out, cols))
+            scales = peer.bf16(self.rng.random((3, out, groups)) / 30 + .01)
+            index = np.stack([self.rng.permutation(np.arange(cols) * groups // cols) for _ in range(3)]).astype(np.int32)
+            tensors.update({name: peer.nibbles(codes), name + "_scale": scales, name + "_g_idx": index})
+            exact.append((codes - 8) * np.take_along_axis(
+                scales.astype(np.float64), np.broadcast_to(index[:, None], codes.shape), 2))
+        code, err, _, dump = self.run_case({"model": "replay", "scheme": "w4a16_g32_actorder"}, {**tensors, **rows})
+        self.assertEqual(code, 0, err)
+        args = rows["x"], *exact, rows["topk_ids"], rows["topk_weights"]
+        self.check(dump, peer.layer(*args), peer.layer(*args, quantise=peer.half))
+        self.assertEqual(dump["w2_scale"].tobytes(), tensors["w2_scale"].tobytes())
+
     def test_router_logits_take_the_place_of_ids_and_weights(self):
         rows, (w13, w2) = self.rows(), self.weights()
         logits = self.rng.standard_normal((5, 3)).astype(np.float32)
@@ -218,6 +261,8 @@ class Replay(unittest.TestCase):
         self.refused({"topk_ids": np.full((5, 2), 3, np.int32)}, "holds 3 at [0, 0]", "-1 to 2")
         self.refused({"expert_map": np.array([0, 0, -1], np.int32)}, "expert_map", "once")
         self.refused({"correction_bias": np.zeros(3, np.float32)}, "correction_bias", "router_logits")
+        self.refused({"w13": ("F8_E4M3", np.zeros((2, 1 << 22, 0), np.uint8)), "w2": ("F8_E4M3", np.zeros((2, 160, 0), np.uint8)),
+                      "topk_ids": rows["topk_ids"]}, "an intermediate size of 2097152", "1 to 1048576", fields={"model": "replay"})
         self.refused({"x": rows["x"]}, "intermediate size", "w13", fields={"model": "replay"})
 
     def test_what_is_missing_is_generated_as_ever(self):

@@ -43,7 +43,7 @@ TensorForm values_form(const SchemeTraits& traits, const MatrixShape& shape) {
 
 TensorForm scales_form(const OperandTraits& weight, const MatrixShape& shape) {
   const std::vector<std::int64_t> grid = {units(shape.rows, weight.unit.rows),
-                                          units(shape.cols, weight.unit.cols)};
+                                          scales_of_row(weight, shape)};
   if (weight.scale == ScaleKind::e8m0) return {{TensorDtype::f8_e8m0, TensorDtype::u8}, grid, true};
   const bool fp32 = weight.scale == ScaleKind::fp32;
   return {{fp32 ? TensorDtype::f32 : tensor_dtype_of(shape.dtype)}, grid, true};
@@ -51,7 +51,7 @@ TensorForm scales_form(const OperandTraits& weight, const MatrixShape& shape) {
 
 TensorForm zero_points_form(const OperandTraits& weight, const MatrixShape& shape) {
   const std::int64_t per_byte = weight.element == Element::int4 ? 2 : 1;
-  return {{TensorDtype::u8}, {ceil_div(shape.rows, per_byte), units(shape.cols, weight.unit.cols)}};
+  return {{TensorDtype::u8}, {ceil_div(shape.rows, per_byte), scales_of_row(weight, shape)}};
 }
 
 std::vector<std::int64_t> without_ones(std::vector<std::int64_t> shape) {
@@ -94,6 +94,14 @@ std::vector<CanonicalPart> canonical_parts(const Scheme& scheme, const MatrixSha
     add(3, {{TensorDtype::i32}, {shape.cols}}, &Matrix::group_index);
   }
   return parts;
+}
+
+std::optional<TensorForm> split_scale_form(const Scheme& scheme, const MatrixShape& shape,
+                                           std::int64_t experts) {
+  const OperandTraits weight = scheme.traits().weight;
+  const bool one = weight.scale == ScaleKind::fp32 && weight.unit == ScaleUnit{0, 0};
+  if (!one || shape.role != Role::w13) return std::nullopt;
+  return TensorForm{{TensorDtype::f32}, {experts, 2}};
 }
 
 std::vector<std::string> part_names(Role role) {

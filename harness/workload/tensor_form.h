@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,11 @@ struct CanonicalPart {
 };
 // The parts that the scheme has, values first. Shapes are of one expert's matrix times `experts`.
 std::vector<CanonicalPart> canonical_parts(const Scheme& scheme, const MatrixShape& shape,
+                                           std::int64_t experts);
+
+// Where one scale serves a whole w13, checkpoints have one for gate and one for up: w13_scale in
+// that form. Nothing where the scheme or the role has none.
+std::optional<TensorForm> split_scale_form(const Scheme& scheme, const MatrixShape& shape,
                                            std::int64_t experts);
 
 // Names of all parts that some scheme has: "w13_scale" and so on.

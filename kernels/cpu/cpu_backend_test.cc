@@ -178,6 +178,13 @@ TEST_P(EveryLevelAndFormat, ServesInterleavedGateAndUpAndBiases) {
   expect_close_on(l, 6);
 }
 
+// With act_order this rank's columns of w2 lie in groups of all 4 N.
+TEST_P(EveryLevelAndFormat, ServesTheFirstRanksColumns) {
+  Layer l = layer(3, 2, 128, 72);
+  l.whole_intermediate_size = 4 * 72;
+  expect_close_on(l, 7);
+}
+
 TEST_P(EveryLevelAndFormat, WeighsTheInputInsteadOfTheOutputWhenAsked) {
   Layer l = layer(4, 1, 128, 96);
   l.router_weight_on_input = true;

@@ -60,9 +60,11 @@ std::uint32_t scale_bits(ScaleType type, float value) {
 
 // With a group index an expert's groups may have any sizes, and each ends with a line that is not
 // full.
-std::int64_t most_elements(const Recipe& recipe, std::int64_t cols) {
+std::int64_t most_elements(const Recipe& recipe, const MatrixShape& shape) {
+  const std::int64_t cols = shape.cols;
   if (!recipe.group_index) return round_up(cols, kPadElements);
-  const std::int64_t groups = (cols + recipe.group - 1) / recipe.group;
+  const std::int64_t whole = std::max(cols, shape.whole_cols);
+  const std::int64_t groups = std::min(cols, (whole + recipe.group - 1) / recipe.group);
   return (cols + groups * (kPadElements - 1)) / kPadElements * kPadElements;
 }
 
@@ -76,7 +78,7 @@ MatrixLayout::MatrixLayout(const Layer& layer, Role role, const Recipe& recipe,
       paired_(role == Role::w13),
       bias_(layer.expert_bias && (paired_ || layer.adds_w2_bias)),
       columns_(paired_ ? layer.intermediate_size : layer.hidden_size),
-      elements_(most_elements(recipe, shape_.cols)),
+      elements_(most_elements(recipe, shape_)),
       group_(recipe.group_index ? kPadElements : recipe.group),
       groups_(!recipe.scaled() ? 0
               : group_ == 0    ? 1

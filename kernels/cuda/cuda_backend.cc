@@ -108,6 +108,11 @@ std::optional<Refusal> refuses_layer(const Problem& problem) {
                                               problem.scheme->name() + "; it serves " +
                                               served_schemes(layer)};
   }
+  if (problem.scheme->traits().weight.group_index && layer.whole_intermediate_size != 0) {
+    return Refusal{RefusalReason::shape,
+                   "under tensor parallelism act_order leaves w2 groups of unequal size, and the "
+                   "cuda backend packs whole groups"};
+  }
   if (layer.router_weight_on_input && layer.top_k != 1) {
     return Refusal{RefusalReason::router_weight_on_input, "router weight on input with top_k " +
                                                               std::to_string(layer.top_k) +

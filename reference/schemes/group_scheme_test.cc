@@ -108,6 +108,18 @@ TEST(ActOrder, GroupsColumnsByFallingEnergyAndSaysSoInTheGroupIndex) {
   EXPECT_EQ(back[39], 7 * 0.07128906250);  // group 1: 0.5 / 7 = 0.0714286 in bf16
 }
 
+// 4 columns of a rank out of 128, in groups of 32: of falling energy they are columns 2, 0, 3, 1,
+// and each of the whole's 4 groups gets one.
+TEST(ActOrder, SpreadsTheColumnsOfARankOverTheGroupsOfTheWhole) {
+  const auto scheme = make_scheme("w8a16_g32_actorder");
+  const auto storage =
+      quantize(*scheme, {.role = Role::w2, .rows = 1, .cols = 4, .whole_cols = 128}, {4, 1, 8, 2});
+  const ConstMatrix m = std::as_const(storage).view();
+  EXPECT_EQ(read_as<std::int32_t>(m.group_index), (std::vector<std::int32_t>{1, 3, 0, 2}));
+  EXPECT_EQ(m.scales.size(), 4 * sizeof(std::uint16_t));
+  EXPECT_EQ(read_as<std::uint8_t>(m.values), (Bytes{255, 255, 255, 255}));  // each its own largest
+}
+
 TEST(ActOrder, ReadsScalesThroughTheGroupIndex) {
   const auto scheme = make_scheme("w8a16_g32_actorder");
   // Columns 0..3 belong to groups 2, 0, 1, 2 of a wider matrix cut by tensor parallelism.

@@ -31,6 +31,8 @@ struct MatrixShape {
   Dtype dtype = Dtype::bf16;
   // Which rows of w13 are gate and which are up.
   GateUpOrder gate_up_order = GateUpOrder::concatenated;
+  // Columns before tensor parallelism cut them; 0: cols. The first are this rank's.
+  std::int64_t whole_cols = 0;
 };
 // The shape of one expert's w13 or w2 in `layer`.
 MatrixShape weight_shape(const Layer& layer, Role role);
@@ -91,6 +93,10 @@ struct OperandTraits {
   // Of activations that are quantised on the fly: from amax to `highest`.
   ScaleRule rule = {};
 };
+
+// Scales of one row of a weight matrix: those of its columns, or where a group index may name any
+// group, those of the whole matrix.
+std::int64_t scales_of_row(const OperandTraits& weight, const MatrixShape& shape);
 
 struct SchemeTraits {
   OperandTraits weight, activation;

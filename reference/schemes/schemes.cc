@@ -5,6 +5,7 @@
 
 #include "reference/schemes/family.h"
 #include "reference/schemes/scheme.h"
+#include "reference/schemes/units.h"
 
 namespace moegauge {
 
@@ -68,7 +69,15 @@ MatrixShape weight_shape(const Layer& layer, Role role) {
           .rows = first ? 2 * layer.intermediate_size : layer.hidden_size,
           .cols = first ? layer.hidden_size : layer.intermediate_size,
           .dtype = layer.dtype,
-          .gate_up_order = layer.gate_up_order};
+          .gate_up_order = layer.gate_up_order,
+          .whole_cols = first ? 0 : layer.whole_intermediate_size};
+}
+
+std::int64_t scales_of_row(const OperandTraits& weight, const MatrixShape& shape) {
+  if (weight.scale == ScaleKind::none) return 0;
+  if (weight.unit.cols == 0) return 1;
+  return ceil_div(weight.group_index ? std::max(shape.cols, shape.whole_cols) : shape.cols,
+                  weight.unit.cols);
 }
 
 }  // namespace moegauge

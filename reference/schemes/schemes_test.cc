@@ -154,6 +154,18 @@ TEST(Schemes, TakeTheirMatricesFromTheLayer) {
 }
 
 // Sizes in the layouts that scheme files document, worked out for 80 x 200.
+// 200 columns of a whole 400: 7 groups of 32 by themselves, 13 of the whole.
+TEST(Schemes, KeepTheGroupsOfTheWholeWhereColumnsOfAllAreScattered) {
+  const MatrixShape cut = {.role = Role::w2, .rows = 80, .cols = 200, .whole_cols = 400};
+  const MatrixBytes scattered = make_scheme("w4a16_g32_zp_actorder")->weight_bytes(cut);
+  EXPECT_EQ(scattered.values, 8000u);
+  EXPECT_EQ(scattered.scales, 80u * 13 * 2);
+  EXPECT_EQ(scattered.zero_points, 40u * 13);
+  EXPECT_EQ(scattered.group_index, 800u);
+  EXPECT_EQ(make_scheme("w4a16_g32_zp")->weight_bytes(cut).scales, 80u * 7 * 2);
+  EXPECT_EQ(make_scheme("fp8_block")->weight_bytes(cut).scales, 1u * 2 * 4);
+}
+
 TEST(Schemes, SayHowManyBytesARaggedMatrixTakes) {
   struct Expected {
     const char* name;

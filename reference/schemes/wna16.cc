@@ -69,8 +69,8 @@ class WnA16 final : public Scheme {
   int top() const { return (1 << spec_.bits) - 1; }     // the largest code, 15 or 255
   int middle() const { return 1 << (spec_.bits - 1); }  // the code of 0 without zero points
 
-  std::int64_t groups(std::int64_t cols) const {
-    return spec_.group == 0 ? 1 : ceil_div(cols, spec_.group);
+  std::int64_t groups(const MatrixShape& shape) const {
+    return scales_of_row(traits().weight, shape);
   }
   std::vector<std::int32_t> group_of_columns(std::span<const float> w,
                                              const MatrixShape& shape) const;
@@ -120,7 +120,7 @@ SchemeTraits WnA16::traits() const {
 }
 
 MatrixBytes WnA16::weight_bytes(const MatrixShape& shape) const {
-  const std::int64_t g = groups(shape.cols);
+  const std::int64_t g = groups(shape);
   const auto bytes = [](std::int64_t n) { return static_cast<std::size_t>(n); };
   return {.values = bytes(shape.rows * (spec_.bits == 8 ? shape.cols : ceil_div(shape.cols, 2))),
           .scales = bytes(shape.rows * g) * sizeof(std::uint16_t),
@@ -132,7 +132,9 @@ MatrixBytes WnA16::weight_bytes(const MatrixShape& shape) const {
 
 // Runs of columns, or for act_order runs of columns sorted by falling sum of squares, ties to the
 // lower column: GPTQ (Frantar et al. 2022) sorts by the activations' second moments, which are not
-// known here, and it is the scattering that kernels have to get right.
+// known here, and it is the scattering that kernels have to get right. Under tensor parallelism the
+// columns of other ranks are not known either: every group of the whole gets an equal share of
+// these.
 std::vector<std::int32_t> WnA16::group_of_columns(std::span<const float> w,
                                                   const MatrixShape& shape) const {
   const auto cols = static_cast<std::size_t>(shape.cols);
@@ -145,9 +147,13 @@ std::vector<std::int32_t> WnA16::group_of_columns(std::span<const float> w,
     }
     std::ranges::stable_sort(order, std::greater<>{}, [&](std::size_t col) { return energy[col]; });
   }
-  const auto group = static_cast<std::size_t>(spec_.group == 0 ? shape.cols : spec_.group);
+  const bool cut = spec_.act_order && shape.whole_cols > shape.cols;
+  const std::int64_t run = spec_.group == 0 ? shape.cols : spec_.group;
   std::vector<std::int32_t> group_of(cols);
-  for (std::size_t i = 0; i < cols; ++i) group_of[order[i]] = static_cast<std::int32_t>(i / group);
+  for (std::int64_t i = 0; i < shape.cols; ++i) {
+    const std::int64_t group = cut ? i * groups(shape) / shape.cols : i / run;
+    group_of[order[static_cast<std::size_t>(i)]] = static_cast<std::int32_t>(group);
+  }
   return group_of;
 }
 
@@ -173,7 +179,7 @@ int WnA16::encode(float value, const Step& step) const {
 void WnA16::quantize_weight(std::span<const float> w, const Matrix& out) const {
   const std::int64_t rows = out.shape.rows, cols = out.shape.cols;
   const Dtype dtype = out.shape.dtype;
-  const std::int64_t group_count = groups(cols);
+  const std::int64_t group_count = groups(out.shape);
   const auto group_of = group_of_columns(w, out.shape);
   if (spec_.act_order) std::ranges::copy(group_of, as<std::int32_t>(out.group_index).begin());
   std::ranges::fill(out.values, std::byte{0});
@@ -207,7 +213,7 @@ void WnA16::dequantize_weight(const ConstMatrix& w, std::int64_t begin, std::int
   const std::int64_t cols = w.shape.cols;
   const auto scales = as<std::uint16_t>(w.scales);
   const auto group_index = as<std::int32_t>(w.group_index);
-  // From the storage and not from cols: a slice of an act_order matrix keeps all groups.
+  // From the storage, so that also a shape that does not know the whole may be read.
   const std::int64_t group_count =
       w.shape.rows == 0 ? 0 : static_cast<std::int64_t>(scales.size()) / w.shape.rows;
   const std::int64_t group = spec_.group == 0 ? cols : spec_.group;
