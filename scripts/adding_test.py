@@ -67,7 +67,9 @@ class Adding(unittest.TestCase):
         for backend in backends:
             for scheme in cmake_list(f"kernels/{backend}/CMakeLists.txt", "schemes"):
                 self.assertTrue((ROOT / f"kernels/{backend}/schemes/{scheme}.cc").is_file(), scheme)
-                self.assertEqual(places(self.files, rf"\b{scheme}_scheme\b", rf"/schemes/{scheme}\.cc$"), [])
+                # Another backend may have a function of that name, in a namespace of its own.
+                elsewhere = rf"^kernels/(?!{backend}/)\w+/|/schemes/{scheme}\.cc$"
+                self.assertEqual(places(self.files, rf"\b{scheme}_scheme\b", elsewhere), [])
 
     def test_an_op_is_one_file_and_one_line_here_and_in_each_backend(self):
         ops = cmake_list("reference/ops/CMakeLists.txt", "ops")
