@@ -21,8 +21,9 @@ std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
 void add_samples(nlohmann::ordered_json& json, const char* name,
                  const std::vector<DeviceState>& states,
                  std::optional<double> DeviceState::*value) {
-  const bool told =
-      !states.empty() && std::ranges::all_of(states, [value](const auto& s) { return (s.*value).has_value(); });
+  const bool told = !states.empty() && std::ranges::all_of(states, [value](const auto& s) {
+    return (s.*value).has_value();
+  });
   if (!told) return;
   for (const DeviceState& state : states) json[name].push_back(*(state.*value));
 }
