@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "reference/activation.h"
+#include "reference/base/integers.h"
 #include "reference/base/thread_pool.h"
 #include "reference/dtype.h"
 #include "reference/expert_matrix.h"
@@ -23,9 +24,6 @@ constexpr std::int64_t kHiddenBlock = 128;       // columns of y per task, as ma
 // Of experts held at a time, in canonical storage and with their rows of x.
 constexpr std::int64_t kBatchBytes = std::int64_t{1} << 29;
 constexpr std::int64_t kGatheredBytes = 2 * sizeof(double);  // per element of x
-
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // A token's work at one expert of this rank. Pairs are sorted by expert, then by position, and a
 // pair's place in that order is its row in everything of width N.

@@ -6,6 +6,7 @@
 
 #include "harness/json/nearest.h"
 #include "reference/base/input_error.h"
+#include "reference/base/integers.h"
 
 namespace moegauge {
 namespace {
@@ -14,8 +15,6 @@ using Shape = std::vector<std::int64_t>;
 using Dtypes = std::vector<TensorDtype>;
 
 const Dtypes kReal = {TensorDtype::bf16, TensorDtype::f16, TensorDtype::f32};
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 std::string forms(const Dtypes& dtypes, const Shape& shape) {
   std::string text;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "reference/base/integers.h"
 #include "reference/formats/bf16.h"
 #include "reference/formats/e8m0.h"
 #include "reference/formats/fp16.h"
@@ -12,9 +13,6 @@ namespace {
 
 constexpr int kWordBits = 32;
 constexpr std::int64_t kMxGroup = 32;
-
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // With room for codes, and for scales of `units` units per row.
 Unpacked make_unpacked(const Extent& extent, std::int64_t unit_cols, std::int64_t units) {

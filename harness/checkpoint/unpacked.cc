@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "reference/base/integers.h"
 #include "reference/dtype.h"
 #include "reference/formats/e2m1.h"
 #include "reference/formats/e8m0.h"
@@ -12,8 +13,6 @@
 
 namespace moegauge {
 namespace {
-
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 // What a code stands for before its scale; integers of a group count from their zero point.
 float element_value(const OperandTraits& weight, std::uint8_t code, int zero) {

@@ -15,13 +15,13 @@
 namespace moegauge {
 namespace {
 
-struct Options {
+struct ConvertCommand {
   std::string in, out, to, flavor;
   std::vector<std::int64_t> block = {128, 128};
   bool allow_nonfinite = false;
 };
 
-void declare_options(CLI::App& app, Options& o) {
+void declare_options(CLI::App& app, ConvertCommand& o) {
   app.add_option("IN", o.in, "A .safetensors file, an index of shards, or a folder with either")
       ->required();
   app.add_option("OUT", o.out, "The new file, or the new folder where IN is a folder or an index")
@@ -73,7 +73,7 @@ void throw_if_interrupted() {
     throw Interrupted();
 }
 
-int convert(const Options& o, const Environment& environment) {
+int convert(const ConvertCommand& o, const Environment& environment) {
   ThreadPool pool(ThreadPool::usable_processors());
   const auto begin = std::chrono::steady_clock::now();
   const ConvertReport report = convert_checkpoint(
@@ -98,7 +98,7 @@ int convert(const Options& o, const Environment& environment) {
 }  // namespace
 
 Action add_convert(CLI::App& subcommand) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ConvertCommand>();
   declare_options(subcommand, *options);
   return [options](const Environment& environment) {
     const InterruptGuard guard;  // its end lets a signal that came end the process as usual

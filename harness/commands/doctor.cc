@@ -49,7 +49,7 @@ std::string gib(std::int64_t bytes) {
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GiB";
 }
 
-std::string joined(const std::vector<std::string>& words, const char* separator) {
+std::string in_a_row(const std::vector<std::string>& words, const char* separator) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : separator) + word;
   return text;
@@ -64,7 +64,7 @@ std::string caches_of(const MachineFacts& facts) {
     words.push_back("L" + std::to_string(c.level) + kind + " " + c.size + " per " +
                     std::to_string(c.shared_by));
   }
-  return joined(words, ", ");
+  return in_a_row(words, ", ");
 }
 
 std::string switch_state(const std::optional<bool>& on) {
@@ -76,7 +76,7 @@ Json facts_json(const MachineFacts& f) {
   return {{"cpu", or_unknown(f.cpu_model)},
           {"cpus", std::to_string(f.logical_cpus) + ", usable by this process " +
                        std::to_string(f.usable_cpus)},
-          {"instruction sets", or_unknown(joined(f.instruction_sets, " "))},
+          {"instruction sets", or_unknown(in_a_row(f.instruction_sets, " "))},
           {"caches", or_unknown(caches_of(f))},
           {"memory", gib(f.memory_bytes) + ", available " + gib(f.available_bytes)},
           {"governor", or_unknown(f.governor)},

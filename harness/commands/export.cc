@@ -15,7 +15,7 @@
 namespace moegauge {
 namespace {
 
-struct Options {
+struct ExportCommand {
   ReportFiles files;
   std::string format;
   std::string out;
@@ -31,7 +31,7 @@ const ExportFormat& format_named(const std::string& name) {
   throw InputError("--format " + name, "no such format", names);
 }
 
-int write_export(const Options& o, const Environment& environment) {
+int write_export(const ExportCommand& o, const Environment& environment) {
   const ExportFormat& format = format_named(o.format);
   if (!o.out.empty()) require_own_place("--out", o.out, named_files(o.files));
   const ReportInput input = read_report_input(o.files, environment);
@@ -51,7 +51,7 @@ int write_export(const Options& o, const Environment& environment) {
 }  // namespace
 
 Action add_export(CLI::App& subcommand) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<ExportCommand>();
   add_report_files(subcommand, o->files, Baseline::none);
   subcommand.add_option("--format", o->format, "What to write")->required();
   subcommand.add_option("--chart", o->how.chart, "Which chart of the report, for vega [latency]");

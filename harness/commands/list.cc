@@ -67,7 +67,7 @@ Rows list_schemes(const Environment&, const fs::path&) {
   return rows;
 }
 
-std::string joined(const std::vector<std::string>& words) {
+std::string in_one_cell(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
   return text;
@@ -106,7 +106,7 @@ Rows list_models(const Environment&, const fs::path& root) {
                     {"K", model.layer.hidden_size},
                     {"N", model.layer.intermediate_size},
                     {"routing", model.routing_rule},
-                    {"served_as", joined(model.served_as)}});
+                    {"served_as", in_one_cell(model.served_as)}});
   }
   return rows;
 }
@@ -144,7 +144,7 @@ Rows list_configs(const Environment& environment, const fs::path& root) {
                                           std::to_string(table.entries.rbegin()->first)},
                       {"entries", table.entries.size()},
                       {"file", file.filename().string()},
-                      {"warnings", joined(table.warnings)}});
+                      {"warnings", in_one_cell(table.warnings)}});
     }
   }
   return rows;

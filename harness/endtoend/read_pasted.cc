@@ -48,17 +48,18 @@ std::vector<std::string> cells_of(const std::string& line) {
   return cells;
 }
 
-struct Known {
+struct KnownLine {
   const char* text;
   const char* name;
 };
 // Lines of a serving block, by their beginning; "Mean TTFT (ms)" and its kin are read by pattern.
-constexpr std::array<Known, 6> block_lines = {{{"Request throughput", "requests_per_s"},
-                                               {"Output token throughput", "output_tokens_per_s"},
-                                               {"Total Token throughput", "total_tokens_per_s"},
-                                               {"Benchmark duration", "duration_s"},
-                                               {"Successful requests", "requests"},
-                                               {"Total input tokens", "input_tokens"}}};
+constexpr std::array<KnownLine, 6> block_lines = {
+    {{"Request throughput", "requests_per_s"},
+     {"Output token throughput", "output_tokens_per_s"},
+     {"Total Token throughput", "total_tokens_per_s"},
+     {"Benchmark duration", "duration_s"},
+     {"Successful requests", "requests"},
+     {"Total input tokens", "input_tokens"}}};
 
 class Reader {
  public:
@@ -114,7 +115,7 @@ class Reader {
   }
 
   static void keep_block_line(EndToEndRow& row, const std::string& title, double value) {
-    for (const Known& known : block_lines) {
+    for (const KnownLine& known : block_lines) {
       if (!title.starts_with(known.text)) continue;
       row.numbers[known.name] = value;
       return;

@@ -12,38 +12,39 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Known {
+struct KnownKey {
   const char* key;
   const char* name;
 };
 // vLLM's `bench serve` result. `max_concurrency` is a label.
-constexpr std::array<Known, 17> serve_keys = {{{"request_throughput", "requests_per_s"},
-                                               {"output_throughput", "output_tokens_per_s"},
-                                               {"total_token_throughput", "total_tokens_per_s"},
-                                               {"duration", "duration_s"},
-                                               {"completed", "requests"},
-                                               {"mean_ttft_ms", "ttft_ms.mean"},
-                                               {"median_ttft_ms", "ttft_ms.median"},
-                                               {"p99_ttft_ms", "ttft_ms.p99"},
-                                               {"mean_tpot_ms", "tpot_ms.mean"},
-                                               {"median_tpot_ms", "tpot_ms.median"},
-                                               {"p99_tpot_ms", "tpot_ms.p99"},
-                                               {"mean_itl_ms", "itl_ms.mean"},
-                                               {"median_itl_ms", "itl_ms.median"},
-                                               {"p99_itl_ms", "itl_ms.p99"},
-                                               {"mean_e2el_ms", "e2e_ms.mean"},
-                                               {"median_e2el_ms", "e2e_ms.median"},
-                                               {"p99_e2el_ms", "e2e_ms.p99"}}};
+constexpr std::array<KnownKey, 17> serve_keys = {{{"request_throughput", "requests_per_s"},
+                                                  {"output_throughput", "output_tokens_per_s"},
+                                                  {"total_token_throughput", "total_tokens_per_s"},
+                                                  {"duration", "duration_s"},
+                                                  {"completed", "requests"},
+                                                  {"mean_ttft_ms", "ttft_ms.mean"},
+                                                  {"median_ttft_ms", "ttft_ms.median"},
+                                                  {"p99_ttft_ms", "ttft_ms.p99"},
+                                                  {"mean_tpot_ms", "tpot_ms.mean"},
+                                                  {"median_tpot_ms", "tpot_ms.median"},
+                                                  {"p99_tpot_ms", "tpot_ms.p99"},
+                                                  {"mean_itl_ms", "itl_ms.mean"},
+                                                  {"median_itl_ms", "itl_ms.median"},
+                                                  {"p99_itl_ms", "itl_ms.p99"},
+                                                  {"mean_e2el_ms", "e2e_ms.mean"},
+                                                  {"median_e2el_ms", "e2e_ms.median"},
+                                                  {"p99_e2el_ms", "e2e_ms.p99"}}};
 // `bench throughput` and `bench latency`; seconds become milliseconds below.
-constexpr std::array<Known, 3> throughput_keys = {{{"requests_per_second", "requests_per_s"},
-                                                   {"tokens_per_second", "total_tokens_per_s"},
-                                                   {"elapsed_time", "duration_s"}}};
+constexpr std::array<KnownKey, 3> throughput_keys = {{{"requests_per_second", "requests_per_s"},
+                                                      {"tokens_per_second", "total_tokens_per_s"},
+                                                      {"elapsed_time", "duration_s"}}};
 
-EndToEndRow flat_row(const JsonCursor& top, std::span<const Known> keys, const std::string& where) {
+EndToEndRow flat_row(const JsonCursor& top, std::span<const KnownKey> keys,
+                     const std::string& where) {
   EndToEndRow row{.op = "serve", .source = where};
   for (const auto& [key, value] : top.members()) {
     const auto known = std::find_if(keys.begin(), keys.end(),
-                                    [&, &k = key](const Known& one) { return one.key == k; });
+                                    [&, &k = key](const KnownKey& one) { return one.key == k; });
     if (key == "model_id") {
       row.model = value.string();
     } else if (key == "max_concurrency" && !value.is_null()) {

@@ -18,7 +18,7 @@ std::string processes(std::size_t count) {
   return std::to_string(count) + (count == 1 ? " process" : " processes");
 }
 
-std::string numbers_of(const LatencyJudgement& j) {
+std::string numbers_of_processes(const LatencyJudgement& j) {
   return format_us(j.result_us) + " is " + format_ratio(j.ratio) + " the baseline's " +
          format_us(j.baseline_us) + " (interval " + format_ratio(j.low) + " to " +
          format_ratio(j.high) + "; " + processes(j.result_processes) + " against " +
@@ -32,7 +32,7 @@ std::string how_to_confirm(const LatencyJudgement& j) {
 }
 
 Finding found(const LatencyJudgement& j, const LatencyRule& rule, bool significant) {
-  const std::string numbers = numbers_of(j);
+  const std::string numbers = numbers_of_processes(j);
   const bool few = j.result_processes < least_for_a_change;
   const double slower_us = j.result_us - j.baseline_us;
   const bool slower = few ? j.low > j.limit : significant && j.ratio >= rule.floor_ratio;

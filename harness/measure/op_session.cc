@@ -28,10 +28,6 @@ Work work_of(const OpWork& work, Cache cache, std::int64_t cache_bytes) {
           .cached_bytes = cache == Cache::cold ? 0 : cached};
 }
 
-Unmeasured inaccurate(std::string reason, CheckResult check) {
-  return {.status = Status::inaccurate, .reason = std::move(reason), .check = std::move(check)};
-}
-
 }  // namespace
 
 // ---- one rival ----

@@ -23,10 +23,6 @@ Work mean_work(const PreparedCase& prepared, const Numerics& numerics,
           sum.flops / count};
 }
 
-Unmeasured inaccurate(std::string reason, CheckResult check) {
-  return {.status = Status::inaccurate, .reason = std::move(reason), .check = std::move(check)};
-}
-
 }  // namespace
 
 Rival::Rival(std::size_t index, PreparedCase prepared, ResidentLayer& resident)

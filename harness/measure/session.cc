@@ -40,6 +40,10 @@ Unmeasured unmeasured(Status status, std::string reason) {
   return {.status = status, .reason = std::move(reason), .check = std::nullopt};
 }
 
+Unmeasured inaccurate(std::string reason, CheckResult check) {
+  return {.status = Status::inaccurate, .reason = std::move(reason), .check = std::move(check)};
+}
+
 Unmeasured from_fault(const Fault& fault) {
   const Status status = fault.kind == FaultKind::out_of_memory    ? Status::out_of_memory
                         : fault.kind == FaultKind::infrastructure ? Status::infrastructure

@@ -44,6 +44,7 @@ inline constexpr std::uint64_t kCheckStream = 0, kFirstTimedStream = 1;
 
 Cache cache_from(const std::string& coordinate);
 Unmeasured unmeasured(Status status, std::string reason);
+Unmeasured inaccurate(std::string reason, CheckResult check);
 
 // The backend and config that a case came to; nullptr where it did not get that far.
 struct Resolved {

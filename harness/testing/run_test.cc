@@ -16,8 +16,10 @@
 namespace moegauge {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
 using ::testing::Not;
 using ::testing::StartsWith;
 
@@ -53,7 +55,9 @@ TEST_F(Run, WritesATableAndAResult) {
 TEST_F(Run, QuietSaysNothingOnStderr) {
   const Finished finished = run_suite(R"("backend": "honest")", {"--quiet"});
   EXPECT_EQ(finished.code, 0);
-  EXPECT_THAT(finished.err, IsEmpty());
+  // But that the machine was busy is said to whoever will read the latencies.
+  EXPECT_THAT(finished.err,
+              AnyOf(IsEmpty(), MatchesRegex("moegauge: warning: other processes kept [^\n]*\n")));
 }
 
 TEST_F(Run, RefusesWhatItCannotRead) {

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "reference/base/integers.h"
+
 namespace moegauge {
 namespace {
 
 constexpr std::string_view kSuffixes[] = {"", "_scale", "_zero_point", "_g_idx"};
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // Units that cover `size`; 0 is one for the whole extent.
 std::int64_t units(std::int64_t size, std::int64_t unit) {

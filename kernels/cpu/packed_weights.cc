@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "reference/base/integers.h"
 #include "reference/formats/bf16.h"
 #include "reference/formats/fp16.h"
 #include "reference/formats/int4.h"
@@ -16,8 +17,6 @@ namespace moegauge::cpu {
 namespace {
 
 constexpr std::int64_t kLine = 64;
-
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 std::int64_t round_up(std::int64_t value, std::int64_t unit) {
   return (value + unit - 1) / unit * unit;

@@ -8,11 +8,10 @@
 #include <cstdint>
 #include <span>
 
+#include "reference/base/integers.h"
 #include "reference/schemes/scheme.h"
 
 namespace moegauge {
-
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // A matrix cut into units of unit.rows x unit.cols, the last ones ragged; 0 is the whole extent.
 struct UnitGrid {

@@ -7,6 +7,7 @@ set(MOEGAUGE_COLD $<$<CONFIG:Release>:-O1>)
 function(moegauge_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
   add_library(${name} STATIC ${arg_SOURCES})
+  set_target_properties(${name} PROPERTIES UNITY_BUILD "${MOEGAUGE_TOGETHER}" UNITY_BUILD_BATCH_SIZE 8)
   target_link_libraries(${name} PUBLIC moegauge_options ${arg_LINK})
 endfunction()
 

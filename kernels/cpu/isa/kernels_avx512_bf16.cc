@@ -30,10 +30,24 @@ MOEGAUGE_INLINE F dot(F x, F w, F acc) {
 #include "kernels/cpu/isa/table_body.h"
 // clang-format on
 
+void gemm_own_or_below(WeightCodec codec, const GemmArgs& args) {
+  is_own(codec, args.unit) ? gemm(codec, args) : avx512_kernels().gemm(codec, args);
+}
+void decode_loop_own_or_below(WeightCodec codec, DotUnit unit, const std::byte* w,
+                              std::int64_t bytes) {
+  is_own(codec, unit) ? decode_loop(codec, unit, w, bytes)
+                      : avx512_kernels().decode_loop(codec, unit, w, bytes);
+}
+
 }  // namespace
 
 const KernelTable& avx512_bf16_kernels() {
-  static constexpr KernelTable table = make_table("avx512_bf16");
+  static constexpr KernelTable table = [] {
+    KernelTable own = make_table("avx512_bf16");
+    own.gemm = gemm_own_or_below;
+    own.decode_loop = decode_loop_own_or_below;
+    return own;
+  }();
   return table;
 }
 

@@ -70,14 +70,18 @@ WeightLayout weight_layout(WeightCodec codec, DotUnit) {
   return {};
 }
 
-// Calls fn with codec and unit as compile-time constants, if the level has them together.
+// What this level's own dots take: a level with bf16 pairs leaves fp32 to the level below, whose
+// code would be the same.
+constexpr DotUnit kOwnUnit = kBf16Dot ? DotUnit::bf16_pair : DotUnit::fp32;
+constexpr bool is_own(WeightCodec codec, DotUnit unit) {
+  return unit == kOwnUnit && !(kBf16Dot && codec == WeightCodec::fp16);
+}
+
+// Calls fn with codec and unit as compile-time constants, if they are this level's own.
 template <typename Fn>
-void with_codec_and_unit(WeightCodec codec, DotUnit unit, const Fn& fn) {
+void with_codec(WeightCodec codec, const Fn& fn) {
   const auto with_unit = [&](auto constant) {
-    if constexpr (kBf16Dot && constant.value != WeightCodec::fp16) {
-      if (unit == DotUnit::bf16_pair) return fn(constant, Constant<DotUnit::bf16_pair>());
-    }
-    fn(constant, Constant<DotUnit::fp32>());
+    if constexpr (is_own(constant.value, kOwnUnit)) fn(constant, Constant<kOwnUnit>());
   };
   switch (codec) {
     case WeightCodec::bf16:
@@ -98,13 +102,13 @@ void with_codec_and_unit(WeightCodec codec, DotUnit unit, const Fn& fn) {
 }
 
 void gemm(WeightCodec codec, const GemmArgs& args) {
-  with_codec_and_unit(codec, args.unit, [&](auto of_weights, auto of_dots) {
+  with_codec(codec, [&](auto of_weights, auto of_dots) {
     gemm_as<of_weights.value, of_dots.value>(args);
   });
 }
 
-void decode_loop(WeightCodec codec, DotUnit unit, const std::byte* w, std::int64_t bytes) {
-  with_codec_and_unit(codec, unit, [&](auto of_weights, auto of_dots) {
+void decode_loop(WeightCodec codec, DotUnit, const std::byte* w, std::int64_t bytes) {
+  with_codec(codec, [&](auto of_weights, auto of_dots) {
     decode_loop_as<of_weights.value, of_dots.value>(w, bytes);
   });
 }

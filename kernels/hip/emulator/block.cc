@@ -58,8 +58,10 @@ class Block {
   void* memory(std::size_t bytes);
   void wait_at_barrier(const Place& at);
   // Ends the block: the running thread does not go on.
-  void fail(const std::string& fault) {
-    fault_ = fault;
+  // What this thread holds is lost with it: the message is made here and not by the caller.
+  template <typename Message>
+  void fail(const Message& message) {
+    fault_ = message();
     threads_[static_cast<std::size_t>(running_)].fiber->pause();
   }
   bool fnuz() const { return grid_->fnuz; }
@@ -176,8 +178,10 @@ void Block::stuck() const {
 
 void* Block::memory(std::size_t bytes) {
   if (bytes > memory_.size()) {
-    fail("the kernel asks for " + std::to_string(bytes) + " bytes of a block's memory; there are " +
-         std::to_string(memory_.size()));
+    fail([&] {
+      return "the kernel asks for " + std::to_string(bytes) +
+             " bytes of a block's memory; there are " + std::to_string(memory_.size());
+    });
   }
   if (memory_bytes_ == 0) {
     memory_bytes_ = bytes;
@@ -213,9 +217,11 @@ std::span<LaneRegisters> Block::meet(const Place& at, Deposit&& deposit, Togethe
   for (int i = begin; i < end; ++i) {
     Thread& other = threads_[static_cast<std::size_t>(i)];
     if (!same(other.place, at)) {
-      fail("lanes of wave " + std::to_string(wave) + " of block " + std::to_string(block_) +
-           " part ways: thread " + std::to_string(i) + " is at " + shown(other.place) +
-           ", thread " + std::to_string(self) + " at " + shown(at));
+      fail([&] {
+        return "lanes of wave " + std::to_string(wave) + " of block " + std::to_string(block_) +
+               " part ways: thread " + std::to_string(i) + " is at " + shown(other.place) +
+               ", thread " + std::to_string(self) + " at " + shown(at);
+      });
     }
     other.state = State::ready;
   }
@@ -264,9 +270,11 @@ int uniform(int value, Place at) {
   const int own = value,
             first = static_cast<int>(shuffle(static_cast<std::uint32_t>(value), 0, at));
   if (own != first) {
-    current->fail("thread " + std::to_string(thread()) + " has " + std::to_string(own) +
-                  " where the first lane of its wave has " + std::to_string(first) + ", at " +
-                  emulator::shown(at));
+    current->fail([&] {
+      return "thread " + std::to_string(thread()) + " has " + std::to_string(own) +
+             " where the first lane of its wave has " + std::to_string(first) + ", at " +
+             emulator::shown(at);
+    });
   }
   return first;
 }
