@@ -200,7 +200,10 @@ Journaled open_journal(const fs::path& out, const std::string& header, bool resu
 RunnerSettings runner_settings(const RunOptions& o) {
   RunnerSettings settings;
   settings.measure.seed = o.seed;
-  if (!o.selection.iterate.empty()) settings.measure.max_weight_sets = 8;
+  if (!o.selection.iterate.empty()) {
+    settings.measure.max_weight_sets = 8;
+    settings.measure.max_weight_bytes = std::int64_t{1} << 30;
+  }
   settings.retries = o.retries;
   settings.dump = o.dump;
   settings.timeout_seconds = parse_duration(o.timeout, "--timeout");

@@ -128,12 +128,8 @@ LayerSession::Residence& LayerSession::reside(const PreparedCase& prepared) {
   if (known != residences_.end()) return known->second;
   const double bytes_per_set = expert_bytes(problem_.layer, *problem_.scheme) *
                                static_cast<double>(problem_.layer.local_experts());
-  const auto device_bytes = static_cast<double>(prepared.backend->device().memory_bytes);
-  const double memory = std::min(device_bytes > 0 ? device_bytes : available_memory_bytes(),
-                                 available_memory_bytes());
-  const std::int64_t sets =
-      choose_weight_sets(std::min(weight_sets_wanted(prepared), setup_.settings.max_weight_sets),
-                         bytes_per_set, memory);
+  const std::int64_t sets = weight_sets_to_load(setup_.settings, prepared.backend->device(),
+                                                weight_sets_wanted(prepared), bytes_per_set);
   auto loaded = ResidentLayer::load(*prepared.backend, problem_, workload_->experts(), sets);
   Residence residence =
       loaded ? Residence(std::move(loaded).value()) : Residence(std::move(loaded).error());

@@ -251,10 +251,7 @@ std::int64_t OpSession::weight_sets(const PreparedOp& prepared) {
   const auto bytes = static_cast<double>(
       std::accumulate(specs.begin(), specs.end(), std::int64_t{0},
                       [](std::int64_t sum, const TensorSpec& spec) { return sum + spec.bytes(); }));
-  const double memory = device.memory_bytes > 0 ? std::min(static_cast<double>(device.memory_bytes),
-                                                           available_memory_bytes())
-                                                : available_memory_bytes();
-  return choose_weight_sets(std::min(sets, setup_.settings.max_weight_sets), bytes, memory);
+  return weight_sets_to_load(setup_.settings, device, sets, bytes);
 }
 
 }  // namespace moegauge

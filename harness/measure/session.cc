@@ -1,11 +1,13 @@
 #include "harness/measure/session.h"
 
+#include <algorithm>
 #include <exception>
 #include <new>
 
 #include "harness/measure/layer_session.h"
 #include "harness/measure/op_session.h"
 #include "harness/measure/prepare.h"
+#include "harness/measure/resident.h"
 #include "reference/ops/op.h"
 
 namespace moegauge {
@@ -34,6 +36,15 @@ Cache cache_from(const std::string& coordinate) {
   return coordinate == "hot"    ? Cache::hot
          : coordinate == "cold" ? Cache::cold
                                 : Cache::cold_weights;
+}
+
+std::int64_t weight_sets_to_load(const MeasureSettings& settings, const Device& device,
+                                 std::int64_t wanted, double bytes_per_set) {
+  double memory = available_memory_bytes();
+  if (device.memory_bytes > 0) memory = std::min(memory, static_cast<double>(device.memory_bytes));
+  // choose_weight_sets fills half of what it is given.
+  memory = std::min(memory, 2 * static_cast<double>(settings.max_weight_bytes));
+  return choose_weight_sets(std::min(wanted, settings.max_weight_sets), bytes_per_set, memory);
 }
 
 Unmeasured unmeasured(Status status, std::string reason) {

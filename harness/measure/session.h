@@ -26,6 +26,7 @@ struct MeasureSettings {
   // Against which a quick look is willing to trade cold caches: writing many GiB of weight sets for
   // the first time can take far longer than all else. Records say how many sets there were.
   std::int64_t max_weight_sets = 1024;
+  std::int64_t max_weight_bytes = std::int64_t{1} << 62;  // of all sets; one set is always had
   int unit_spread = 0;  // of generated_experts; not 0 in mutation tests
   // Where to write what each case was given and gave, parallel to the cases; empty: nowhere.
   std::vector<std::filesystem::path> dumps = {};
@@ -43,6 +44,10 @@ std::string_view to_string(Phase phase);
 inline constexpr std::uint64_t kCheckStream = 0, kFirstTimedStream = 1;
 
 Cache cache_from(const std::string& coordinate);
+// Of the sets of weights that a session's cases want, as many as its settings, the device's memory and
+// what this process may still take allow: a number that choose_weight_sets gives.
+std::int64_t weight_sets_to_load(const MeasureSettings& settings, const Device& device,
+                                 std::int64_t wanted, double bytes_per_set);
 Unmeasured unmeasured(Status status, std::string reason);
 Unmeasured inaccurate(std::string reason, CheckResult check);
 

@@ -46,6 +46,7 @@ ordered_json to_json(const MeasureSettings& s) {
   return {{"seed", s.seed},
           {"row_seconds", s.row_seconds},
           {"max_weight_sets", s.max_weight_sets},
+          {"max_weight_bytes", s.max_weight_bytes},
           {"unit_spread", s.unit_spread},
           {"dumps", dumps},
           {"relative_interval", s.stopping.relative_interval},
@@ -60,6 +61,7 @@ MeasureSettings settings_from(const ordered_json& json) {
   json.at("seed").get_to(s.seed);
   json.at("row_seconds").get_to(s.row_seconds);
   json.at("max_weight_sets").get_to(s.max_weight_sets);
+  json.at("max_weight_bytes").get_to(s.max_weight_bytes);
   json.at("unit_spread").get_to(s.unit_spread);
   for (const ordered_json& file : json.at("dumps")) s.dumps.emplace_back(file.get<std::string>());
   json.at("relative_interval").get_to(s.stopping.relative_interval);

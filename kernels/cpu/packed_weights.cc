@@ -11,7 +11,6 @@
 #include "reference/formats/bf16.h"
 #include "reference/formats/fp16.h"
 #include "reference/formats/int4.h"
-#include "reference/schemes/matrix_storage.h"
 
 namespace moegauge::cpu {
 namespace {
@@ -22,24 +21,25 @@ std::int64_t round_up(std::int64_t value, std::int64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-// One canonical row into the lines of its column.
+// One canonical row into the lines of its column; `from` is a number of whole runs.
 template <int kBits>
 void scatter_row(const std::byte* row, std::span<const std::int32_t> from, std::uint8_t flipped,
-                 int run, const std::uint8_t* order, std::byte* out) {
-  for (std::size_t k = 0; k < from.size(); ++k) {
-    const std::int64_t column = from[k];
-    if (column < 0) continue;
-    const auto run_length = static_cast<std::size_t>(run);
-    std::byte* const line = out + k / run_length * kLine;
-    const int place = order[k % run_length];
-    if constexpr (kBits == 16) {
-      std::memcpy(line + place * 2, row + column * 2, 2);
-    } else if constexpr (kBits == 8) {
-      line[place] = row[column] ^ std::byte{flipped};
-    } else {
-      const auto pair = static_cast<std::uint8_t>(row[column / 2] ^ std::byte{flipped});
-      line[place / 2] |= std::byte{pack_nibbles(nibble(pair, static_cast<int>(column % 2)), 0)}
-                         << place % 2 * 4;
+                 int run, const std::uint8_t* order, std::byte* line) {
+  const auto run_length = static_cast<std::size_t>(run);
+  for (std::size_t begin = 0; begin < from.size(); begin += run_length, line += kLine) {
+    for (std::size_t k = 0; k < run_length; ++k) {
+      const std::int64_t column = from[begin + k];
+      if (column < 0) continue;
+      const int place = order[k];
+      if constexpr (kBits == 16) {
+        std::memcpy(line + place * 2, row + column * 2, 2);
+      } else if constexpr (kBits == 8) {
+        line[place] = row[column] ^ std::byte{flipped};
+      } else {
+        const auto pair = static_cast<std::uint8_t>(row[column / 2] ^ std::byte{flipped});
+        line[place / 2] |= std::byte{pack_nibbles(nibble(pair, static_cast<int>(column % 2)), 0)}
+                           << place % 2 * 4;
+      }
     }
   }
 }
@@ -190,10 +190,14 @@ ElementOrder MatrixLayout::element_order(const ConstMatrix& w) const {
 void MatrixLayout::recode(std::span<std::byte> lines, int vector, std::byte* marks) const {
   const auto line = index(kLine);
   const std::size_t lines_per_mark = index(kRareElements / element_.run);
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    const auto code = static_cast<std::uint8_t>(lines[i]);
-    lines[i] = std::byte{element_.recoded[code]};
-    if (element_.rare[code]) marks[i / line / lines_per_mark] |= std::byte{1} << vector;
+  for (std::size_t begin = 0; begin < lines.size(); begin += line) {
+    std::uint8_t rare = 0;
+    for (std::byte& stored : lines.subspan(begin, line)) {
+      const auto code = static_cast<std::uint8_t>(stored);
+      stored = std::byte{element_.recoded[code]};
+      rare = static_cast<std::uint8_t>(rare | element_.rare[code]);
+    }
+    if (rare) marks[begin / line / lines_per_mark] |= std::byte{1} << vector;
   }
 }
 
@@ -280,8 +284,13 @@ PackedWeights::PackedWeights(const Layer& layer, const Scheme& scheme, const Ser
   }
   for (int s = 0; s < sets; ++s) sets_.emplace_back(set_bytes_);
   const std::int64_t expert_bytes = w13_.bytes() + w2_.bytes();
-  pool.parallel_for(layer.local_experts(), [&](std::int64_t e) {
-    pack_expert(layer, scheme, *served.scheme, experts, e);
+  // A thread's from expert to expert: fresh pages would take as long as filling them.
+  std::vector<Canonical> canonical;
+  for (int t = 0; t < pool.threads(); ++t) {
+    canonical.push_back({{scheme, w13_.shape()}, {scheme, w2_.shape()}});
+  }
+  pool.parallel_for(layer.local_experts(), [&](std::int64_t e, int thread) {
+    pack_expert(layer, *served.scheme, experts, e, canonical[index(thread)]);
     for (int s = 1; s < sets; ++s) {
       std::memcpy(sets_[index(s)].data() + e * expert_bytes, sets_[0].data() + e * expert_bytes,
                   static_cast<std::size_t>(expert_bytes));
@@ -290,17 +299,16 @@ PackedWeights::PackedWeights(const Layer& layer, const Scheme& scheme, const Ser
   read_once(kernels, pool);
 }
 
-void PackedWeights::pack_expert(const Layer& layer, const Scheme& scheme,
-                                const CpuScheme& cpu_scheme, const ExpertSource& experts,
-                                std::int64_t expert) {
+void PackedWeights::pack_expert(const Layer& layer, const CpuScheme& cpu_scheme,
+                                const ExpertSource& experts, std::int64_t expert,
+                                Canonical& canonical) {
   std::byte* out = sets_[0].data() + expert * (w13_.bytes() + w2_.bytes());
-  for (const MatrixLayout* layout : {&w13_, &w2_}) {
-    const MatrixShape& shape = layout->shape();
-    MatrixStorage canonical(scheme, shape);
-    experts.quantized(expert, canonical.view());
+  for (const auto& [layout, storage] :
+       {std::pair(&w13_, &canonical.w13), std::pair(&w2_, &canonical.w2)}) {
+    experts.quantized(expert, storage->view());
     const std::vector<float> bias =
-        layer.expert_bias ? experts.bias(expert, shape.role) : std::vector<float>{};
-    layout->pack(std::as_const(canonical).view(), bias, cpu_scheme, out);
+        layer.expert_bias ? experts.bias(expert, layout->shape().role) : std::vector<float>{};
+    layout->pack(std::as_const(*storage).view(), bias, cpu_scheme, out);
     out += layout->bytes();
   }
 }

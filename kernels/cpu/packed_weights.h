@@ -12,6 +12,7 @@
 #include "kernels/cpu/isa/kernel_table.h"
 #include "kernels/cpu/schemes/cpu_scheme.h"
 #include "reference/base/thread_pool.h"
+#include "reference/schemes/matrix_storage.h"
 
 namespace moegauge::cpu {
 
@@ -108,8 +109,11 @@ class PackedWeights {
   float activation_scale(Role role) const { return activation_scales_[role == Role::w13 ? 0 : 1]; }
 
  private:
-  void pack_expert(const Layer& layer, const Scheme& scheme, const CpuScheme& cpu_scheme,
-                   const ExpertSource& experts, std::int64_t expert);
+  struct Canonical {
+    MatrixStorage w13, w2;
+  };
+  void pack_expert(const Layer& layer, const CpuScheme& cpu_scheme, const ExpertSource& experts,
+                   std::int64_t expert, Canonical& canonical);
   void read_once(const KernelTable& kernels, ThreadPool& pool) const;
 
   MatrixLayout w13_, w2_;

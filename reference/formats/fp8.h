@@ -35,18 +35,19 @@ constexpr float decode_magnitude(std::uint32_t code, int bias) {
 
 // The 7 magnitude bits of |value| clamped to `maximum`; `value` is not NaN.
 constexpr std::uint32_t encode_magnitude(float value, int bias, float maximum) {
-  const float unsigned_value =
-      std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) & 0x7FFF'FFFFu);
-  const float clamped = unsigned_value < maximum ? unsigned_value : maximum;
-  const auto bits = std::bit_cast<std::uint32_t>(clamped);
+  // Magnitudes compare as their bits do. No branches: loops of this are vectors then.
+  const std::uint32_t magnitude = std::bit_cast<std::uint32_t>(value) & 0x7FFF'FFFFu;
+  const auto most = std::bit_cast<std::uint32_t>(maximum);
+  const std::uint32_t bits = magnitude < most ? magnitude : most;
   const auto rebias = static_cast<std::uint32_t>(127 - bias);
-  if (bits < ((rebias + 1u) << 23)) {
-    // Below the smallest normal, 2^(1 - bias): adding a power of two whose last place is the
-    // smallest subnormal, 2^(-2 - bias), makes the addition itself do the rounding.
-    const std::uint32_t magic = (rebias - 2u + 23u) << 23;
-    return std::bit_cast<std::uint32_t>(clamped + std::bit_cast<float>(magic)) - magic;
-  }
-  return ((bits + 0x7'FFFFu + ((bits >> 20) & 1u)) >> 20) - (rebias << 3);
+  // Below the smallest normal, 2^(1 - bias): adding a power of two whose last place is the
+  // smallest subnormal, 2^(-2 - bias), makes the addition itself do the rounding.
+  const std::uint32_t magic = (rebias - 2u + 23u) << 23;
+  const std::uint32_t subnormal =
+      std::bit_cast<std::uint32_t>(std::bit_cast<float>(bits) + std::bit_cast<float>(magic)) -
+      magic;
+  const std::uint32_t normal = ((bits + 0x7'FFFFu + ((bits >> 20) & 1u)) >> 20) - (rebias << 3);
+  return bits < ((rebias + 1u) << 23) ? subnormal : normal;
 }
 
 constexpr bool is_nan(float value) {
@@ -72,17 +73,16 @@ constexpr float e4m3fnuz_to_float(std::uint8_t code) {
 }
 
 constexpr std::uint8_t float_to_e4m3fn(float value) {
-  const std::uint8_t sign = fp8_detail::sign_bit(value);
-  if (fp8_detail::is_nan(value)) return static_cast<std::uint8_t>(sign | 0x7Fu);
-  return static_cast<std::uint8_t>(sign | fp8_detail::encode_magnitude(value, 7, kE4m3fnMax));
+  const std::uint32_t magnitude = fp8_detail::encode_magnitude(value, 7, kE4m3fnMax);
+  return static_cast<std::uint8_t>(fp8_detail::sign_bit(value) |
+                                   (fp8_detail::is_nan(value) ? 0x7Fu : magnitude));
 }
 
 // `maximum`: kE4m3fnuzMax or kE4m3fnuzReducedMax. -0 and whatever rounds to it becomes 0x00.
 constexpr std::uint8_t float_to_e4m3fnuz(float value, float maximum = kE4m3fnuzMax) {
-  if (fp8_detail::is_nan(value)) return 0x80u;
   const std::uint32_t magnitude = fp8_detail::encode_magnitude(value, 8, maximum);
-  if (magnitude == 0) return 0x00u;
-  return static_cast<std::uint8_t>(fp8_detail::sign_bit(value) | magnitude);
+  const std::uint32_t code = magnitude == 0 ? 0u : fp8_detail::sign_bit(value) | magnitude;
+  return static_cast<std::uint8_t>(fp8_detail::is_nan(value) ? 0x80u : code);
 }
 
 // An OCP code as the FNUZ code of half its value: the byte is kept and the caller doubles the

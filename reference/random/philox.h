@@ -11,14 +11,27 @@ namespace moegauge {
 using PhiloxCounter = std::array<std::uint32_t, 4>;
 using PhiloxKey = std::array<std::uint32_t, 2>;
 
+inline constexpr int kPhiloxRounds = 10;
+
+// One round on the words of a counter.
+constexpr void philox_round(std::uint32_t& a, std::uint32_t& b, std::uint32_t& c, std::uint32_t& d,
+                            const PhiloxKey& k) {
+  const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * a, p1 = std::uint64_t{0xCD9E8D57u} * c;
+  const std::uint32_t kept_b = b, kept_d = d;
+  a = static_cast<std::uint32_t>(p1 >> 32) ^ kept_b ^ k[0];
+  b = static_cast<std::uint32_t>(p1);
+  c = static_cast<std::uint32_t>(p0 >> 32) ^ kept_d ^ k[1];
+  d = static_cast<std::uint32_t>(p0);
+}
+constexpr void philox_next_key(PhiloxKey& k) {
+  k[0] += 0x9E3779B9u;
+  k[1] += 0xBB67AE85u;
+}
+
 constexpr PhiloxCounter philox4x32(PhiloxCounter c, PhiloxKey k) {
-  constexpr std::uint64_t m0 = 0xD2511F53, m1 = 0xCD9E8D57;
-  for (int round = 0; round < 10; ++round) {
-    const std::uint64_t p0 = m0 * c[0], p1 = m1 * c[2];
-    c = {static_cast<std::uint32_t>(p1 >> 32) ^ c[1] ^ k[0], static_cast<std::uint32_t>(p1),
-         static_cast<std::uint32_t>(p0 >> 32) ^ c[3] ^ k[1], static_cast<std::uint32_t>(p0)};
-    k[0] += 0x9E3779B9u;
-    k[1] += 0xBB67AE85u;
+  for (int round = 0; round < kPhiloxRounds; ++round) {
+    philox_round(c[0], c[1], c[2], c[3], k);
+    philox_next_key(k);
   }
   return c;
 }

@@ -38,8 +38,13 @@ class RandomStream {
         high_(static_cast<std::uint32_t>(index >> 32)) {}
 
   constexpr PhiloxCounter block(std::uint32_t number) const {
-    return philox4x32({number, low_, high_, purpose_}, key_);
+    return philox4x32(counter(number), key_);
   }
+  // What block `number` is made of, for those who make many at once.
+  constexpr PhiloxCounter counter(std::uint32_t number) const {
+    return {number, low_, high_, purpose_};
+  }
+  constexpr PhiloxKey key() const { return key_; }
   // Word `number` of the sequence; four neighbours share one block.
   constexpr std::uint32_t word(std::uint64_t number) const {
     return block(static_cast<std::uint32_t>(number / 4))[number % 4];

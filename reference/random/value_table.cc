@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "reference/base/clones.h"
 #include "reference/dtype.h"
 #include "reference/random/portable_math.h"
 
@@ -22,6 +23,52 @@ const std::vector<double>& upper_quantiles() {
     return q;
   }();
   return quantiles;
+}
+
+void look_up(const float* table, const PhiloxCounter& block, float* to) {
+  for (std::size_t w = 0; w < 4; ++w) {
+    to[2 * w] = table[block[w] & 0xFFFFu];
+    to[2 * w + 1] = table[block[w] >> 16];
+  }
+}
+
+// Blocks that are made together: the rounds of one are a chain, those of different blocks are not.
+constexpr std::uint32_t kBlocks = 64;
+constexpr std::size_t kValues = 8 * kBlocks;
+struct Blocks {
+  std::uint32_t word[4][kBlocks];
+};
+
+// From one place to another, which compilers make vectors of.
+inline void mix(const Blocks& __restrict in, const PhiloxKey& key, Blocks& __restrict out) {
+  for (std::uint32_t j = 0; j < kBlocks; ++j) {
+    std::uint32_t a = in.word[0][j], b = in.word[1][j], c = in.word[2][j], d = in.word[3][j];
+    philox_round(a, b, c, d, key);
+    out.word[0][j] = a;
+    out.word[1][j] = b;
+    out.word[2][j] = c;
+    out.word[3][j] = d;
+  }
+}
+
+MOEGAUGE_CLONES void fill_blocks(const float* __restrict table, PhiloxCounter first, PhiloxKey key,
+                                 float* __restrict out) {
+  Blocks even, odd;
+  for (std::uint32_t j = 0; j < kBlocks; ++j) even.word[0][j] = first[0] + j;
+  for (std::size_t w = 1; w < 4; ++w) std::ranges::fill(even.word[w], first[w]);
+  static_assert(kPhiloxRounds % 2 == 0);
+  for (int round = 0; round < kPhiloxRounds; round += 2) {
+    mix(even, key, odd);
+    philox_next_key(key);
+    mix(odd, key, even);
+    philox_next_key(key);
+  }
+  for (std::uint32_t j = 0; j < kBlocks; ++j, out += 8) {
+    for (std::size_t w = 0; w < 4; ++w) {
+      out[2 * w] = table[even.word[w][j] & 0xFFFFu];
+      out[2 * w + 1] = table[even.word[w][j] >> 16];
+    }
+  }
 }
 
 template <typename Quantile>
@@ -50,25 +97,16 @@ ValueTable ValueTable::uniform(double deviation, Dtype dtype) {
 }
 
 void ValueTable::fill(const RandomStream& stream, std::int64_t first, std::span<float> out) const {
-  const float* table = values_.data();
-  const auto expand = [table](const PhiloxCounter& b, float* to) {
-    for (std::size_t w = 0; w < 4; ++w) {
-      to[2 * w] = table[b[w] & 0xFFFFu];
-      to[2 * w + 1] = table[b[w] >> 16];
-    }
-  };
   auto block = static_cast<std::uint32_t>(first / 8);
-  std::size_t i = 0;
-  // Several blocks at a time: the rounds of one are a chain, those of different blocks are not.
-  for (; i + 32 <= out.size(); i += 32, block += 4) {
-    PhiloxCounter b[4];
-    for (std::uint32_t j = 0; j < 4; ++j) b[j] = stream.block(block + j);
-    for (std::size_t j = 0; j < 4; ++j) expand(b[j], out.data() + i + 8 * j);
+  for (; out.size() >= kValues; out = out.subspan(kValues), block += kBlocks) {
+    fill_blocks(values_.data(), stream.counter(block), stream.key(), out.data());
   }
-  for (; i < out.size(); i += 8, ++block) {
+  for (; !out.empty(); ++block) {
     float eight[8];
-    expand(stream.block(block), eight);
-    std::copy_n(eight, std::min<std::size_t>(8, out.size() - i), out.data() + i);
+    look_up(values_.data(), stream.block(block), eight);
+    const std::size_t n = std::min<std::size_t>(8, out.size());
+    std::copy_n(eight, n, out.data());
+    out = out.subspan(n);
   }
 }
 

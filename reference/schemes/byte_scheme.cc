@@ -1,5 +1,6 @@
 #include "reference/schemes/byte_scheme.h"
 
+#include "reference/base/clones.h"
 #include "reference/formats/e8m0.h"
 #include "reference/formats/fp8.h"
 #include "reference/formats/int8.h"
@@ -25,10 +26,13 @@ const std::array<float, 256>& values_of(Element element) {
   }
 }
 
-template <typename Encode>
-void encode_each(std::span<const float> x, float scale, std::span<std::uint8_t> codes,
-                 Encode&& encode) {
-  for (std::size_t i = 0; i < x.size(); ++i) codes[i] = encode(x[i] / scale);
+MOEGAUGE_CLONES void encode_e4m3fn(const float* __restrict x, std::size_t n, float scale,
+                                   std::uint8_t* __restrict codes) {
+  for (std::size_t i = 0; i < n; ++i) codes[i] = float_to_e4m3fn(x[i] / scale);
+}
+MOEGAUGE_CLONES void encode_e4m3fnuz(const float* __restrict x, std::size_t n, float scale,
+                                     float maximum, std::uint8_t* __restrict codes) {
+  for (std::size_t i = 0; i < n; ++i) codes[i] = float_to_e4m3fnuz(x[i] / scale, maximum);
 }
 
 float read_scale(std::span<const std::byte> scales, ScaleKind kind, std::size_t index) {
@@ -104,13 +108,14 @@ void ByteScheme::encode(std::span<const float> x, float scale, float maximum,
                         std::span<std::uint8_t> codes) const {
   switch (spec_.element.element) {
     case Element::e4m3fnuz:
-      return encode_each(x, scale, codes,
-                         [maximum](float v) { return float_to_e4m3fnuz(v, maximum); });
+      return encode_e4m3fnuz(x.data(), x.size(), scale, maximum, codes.data());
     case Element::int8:
-      return encode_each(x, scale, codes,
-                         [](float v) { return static_cast<std::uint8_t>(float_to_int8(v)); });
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        codes[i] = static_cast<std::uint8_t>(float_to_int8(x[i] / scale));
+      }
+      return;
     default:
-      return encode_each(x, scale, codes, [](float v) { return float_to_e4m3fn(v); });
+      return encode_e4m3fn(x.data(), x.size(), scale, codes.data());
   }
 }
 

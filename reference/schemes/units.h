@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -57,19 +56,7 @@ void for_each_element(const UnitGrid& grid, const Rectangle& r, Fn&& fn) {
 }
 
 // Largest magnitude in the rectangle; elements that are not finite do not count.
-inline float finite_amax(std::span<const float> x, const UnitGrid& grid, const Rectangle& r) {
-  // Magnitudes compare as their bits do.
-  std::int32_t most = 0;
-  for (std::int64_t row = r.row; row < r.row_end; ++row) {
-    const float* const begin = x.data() + row * grid.cols;
-    for (std::int64_t col = r.col; col < r.col_end; ++col) {
-      const auto bits = std::bit_cast<std::int32_t>(begin[col]) & 0x7FFF'FFFF;
-      const std::int32_t counted = bits < 0x7F80'0000 ? bits : 0;
-      most = most < counted ? counted : most;
-    }
-  }
-  return std::bit_cast<float>(most);
-}
+float finite_amax(std::span<const float> x, const UnitGrid& grid, const Rectangle& r);
 
 // The floor of amax under which a unit counts as zeros; engines use it so that the scale of a unit
 // of zeros is positive and that of denormals does not overflow their quotients.
