@@ -11,6 +11,7 @@
 #include "harness/json/cursor.h"
 #include "harness/measure/candidates.h"
 #include "harness/measure/prepare.h"
+#include "harness/workload/op_tensors.h"
 #include "harness/workload/workload.h"
 #include "reference/base/input_error.h"
 #include "reference/inputs.h"
@@ -132,12 +133,25 @@ void check_layer(const CaseCoordinates& c, const fs::path& suite,
   if (backend != nullptr) check_config(c, problem, *backend, suite, root);
 }
 
+// What is in the file contradicts itself nowhere.
+void check_given(const CaseCoordinates& c, const OpProblem& problem) {
+  const Op& op = *find_op(c.op);
+  const OpTensors tensors(c, {});
+  if (tensors.given_inputs(problem) == GivenRows::none) return;
+  try {
+    op.check(problem, tensors.inputs(op, problem, tensors.draw(c.routing, problem, 0)));
+  } catch (const InputError& error) {
+    throw InputError(replayed_file(c)->string(), error.what(), "");
+  }
+}
+
 // Where the op is not defined, its record says so.
 void check_op(const CaseCoordinates& c, const fs::path& suite,
               std::span<const Backend* const> backends, const fs::path& root) {
   const auto problem = op_problem_of(c, root);
   if (!problem) return;
   parse_routing_law(c.routing, problem->layer);
+  if (replayed_file(c)) check_given(c, *problem);
   const Backend* backend = chosen_of(candidates_for(*problem, backends, c.backend));
   if (backend == nullptr) return;
   check_inline(

@@ -8,6 +8,7 @@
 #include "harness/suite/suite.h"
 #include "reference/base/fnv1a.h"
 #include "reference/base/input_error.h"
+#include "reference/ops/op.h"
 
 namespace moegauge {
 namespace {
@@ -83,6 +84,12 @@ OpFields op_fields_from(const std::string& text, const std::string& where) {
       fields[name] = value.integer(INT64_MIN, INT64_MAX);
     }
   }
+  return fields;
+}
+
+OpFields op_fields_of(const CaseCoordinates& c) {
+  OpFields fields = op_fields_from(c.op_fields, case_id(c));
+  for (const OpField& field : find_op(c.op)->fields()) fields.emplace(field.name, field.fallback);
   return fields;
 }
 

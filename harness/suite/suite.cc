@@ -253,7 +253,10 @@ std::vector<CaseCoordinates> expand(const JsonCursor& entry,
     if (!found && defaults) found = defaults->find(field.key);
     if (!found) {
       if (field.key == "tokens" && std::ranges::all_of(cases, takes_a_file)) {
-        for (CaseCoordinates& c : cases) c.tokens = replayed_tokens(*replayed_file(c));
+        for (CaseCoordinates& c : cases) {
+          c.tokens = find_op(c.op) != nullptr ? replayed_op_tokens(c, context.root)
+                                              : replayed_tokens(*replayed_file(c));
+        }
       } else if (field.key == "model" || field.key == "scheme" || field.key == "tokens") {
         entry.fail("the key " + in_quotes(field.key) + " is missing",
                    "add it here or to the defaults");

@@ -10,6 +10,7 @@
 #include "harness/checkpoint/unpacked.h"
 #include "harness/workload/recent.h"
 #include "harness/workload/replay_file.h"
+#include "harness/workload/replay_layer.h"
 #include "reference/base/input_error.h"
 #include "reference/routing.h"
 #include "reference/schemes/matrix_storage.h"
@@ -159,21 +160,6 @@ struct Rows {
   bool has_x = false, has_ids = false, has_weights = false;
 };
 
-Router router_of(const ReplayFile& file, const Model& model) {
-  const auto rule = routing_rule_from(model.routing_rule);
-  if (!rule) {
-    file.fail("router_logits", "is there, and no routing rule",
-              R"(put "routing_rule": {"rule": ...} into the case, as in model files)");
-  }
-  return {.rule = *rule,
-          .experts = model.layer.experts,
-          .top_k = model.layer.top_k,
-          .renormalize = model.renormalize,
-          .groups = model.groups,
-          .top_groups = model.top_groups,
-          .scaling_factor = model.scaling_factor};
-}
-
 Rows given_rows(const ReplayFile& file, const Model& model) {
   Rows rows;
   const auto take = [&file](const char* name, auto& values) {
@@ -186,12 +172,11 @@ Rows given_rows(const ReplayFile& file, const Model& model) {
   rows.has_ids = take("topk_ids", rows.topk_ids);
   rows.has_weights = take("topk_weights", rows.topk_weights);
   if (const TensorInfo* logits = file.find("router_logits")) {
-    const Router router = router_of(file, model);
+    check_routing(file, model);
+    Router router = router_of(model);
+    router.shared_experts = 0;
     std::vector<float> bias;
-    if (take("correction_bias", bias) && router.rule != RoutingRule::grouped_sigmoid) {
-      file.fail("correction_bias", "is there and the routing rule is " + model.routing_rule,
-                "only grouped_sigmoid reads it");
-    }
+    take("correction_bias", bias);
     RoutedTokens routed = route(router, file.read_floats(*logits), logits->shape[0], bias);
     rows.topk_ids = std::move(routed.topk_ids);
     rows.topk_weights = std::move(routed.topk_weights);

@@ -7,6 +7,7 @@
 
 #include "harness/json/nearest.h"
 #include "reference/base/input_error.h"
+#include "reference/routing.h"
 
 namespace moegauge {
 namespace {
@@ -210,13 +211,17 @@ Model replayed_model(const ReplayFile& file, const std::string& fields, const Sc
 void take_from_file(const ReplayFile& file, const Scheme& scheme, Layer& layer) {
   take_whole_size(file, scheme.traits().weight, layer);
   if (file.find("w13_bias") != nullptr || file.find("w2_bias") != nullptr) layer.expert_bias = true;
+  if (file.find("expert_map") != nullptr) layer.expert_map = given_expert_map(file, layer.experts);
+}
+
+std::vector<std::int32_t> given_expert_map(const ReplayFile& file, std::int64_t experts) {
   const TensorInfo* map = file.find("expert_map");
-  if (map == nullptr) return;
-  const TensorForm form = {{TensorDtype::i32}, {layer.experts}};
+  if (map == nullptr) return {};
+  const TensorForm form = {{TensorDtype::i32}, {experts}};
   file.require(*map, {&form, 1});
-  layer.expert_map = file.read<std::int32_t>(*map);
+  auto ids = file.read<std::int32_t>(*map);
   std::vector<std::int32_t> local;
-  for (const std::int32_t id : layer.expert_map) {
+  for (const std::int32_t id : ids) {
     if (id != -1) local.push_back(id);
   }
   std::ranges::sort(local);
@@ -226,6 +231,21 @@ void take_from_file(const ReplayFile& file, const Scheme& scheme, Layer& layer) 
               "-1, or each of 0 to one less than the number of local experts once");
   }
   if (local.empty()) file.fail("expert_map", "holds no local expert", "at least one is not -1");
+  return ids;
+}
+
+void check_routing(const ReplayFile& file, const Model& model) {
+  const bool logits = file.find("router_logits") != nullptr;
+  const bool bias = file.find("correction_bias") != nullptr;
+  const auto rule = routing_rule_from(model.routing_rule);
+  if ((logits || bias) && !rule) {
+    file.fail(logits ? "router_logits" : "correction_bias", "is there, and no routing rule",
+              R"(put "routing_rule": {"rule": ...} into the case, as in model files)");
+  }
+  if (bias && rule != RoutingRule::grouped_sigmoid) {
+    file.fail("correction_bias", "is there and the routing rule is " + model.routing_rule,
+              "only grouped_sigmoid reads it");
+  }
 }
 
 void check_tensors(const ReplayFile& file, const Problem& problem) {

@@ -68,6 +68,7 @@ std::unique_ptr<Workload> make_workload(const CaseCoordinates& c, const Problem&
         problem, generator, make_weights(c, problem, root, generator, settings.unit_spread));
   }
   auto file = std::make_unique<ReplayFile>(*path);
+  file->require_layer_names();
   const Generator generator = replay_generator(*file, settings.seed);
   return replayed_workload(std::move(file), model_of(c, root), problem, generator,
                            make_weights(c, problem, root, generator, settings.unit_spread));

@@ -27,6 +27,13 @@ class ActivationOp final : public Op {
     return std::nullopt;
   }
 
+  void infer(const GivenTensors& given, OpProblem& p) const override {
+    p.tokens = given.extent("gate_up", 2, 0, p.tokens);
+    p.layer.intermediate_size = given.extent("gate_up", 2, 1) / 2;
+    ignore_experts(p.layer);
+    ignore_sizes({&p.layer.hidden_size});
+  }
+
   std::vector<Tensor> draw_inputs(const OpProblem& p, const OpDraw& draw) const override {
     auto inputs = make_tensors(p.inputs);
     std::ranges::copy(draw_rows(p, draw, p.tokens, 2 * p.layer.intermediate_size),

@@ -94,6 +94,41 @@ OpErrors RowsTruth::judge(const Tensor& output) const {
   return errors;
 }
 
+std::vector<Tensor> RowsTruth::answers() const {
+  const std::int64_t output_rows =
+      truth_row.empty() ? rows : static_cast<std::int64_t>(truth_row.size());
+  const auto shape = output_shape.empty() ? std::vector{output_rows, cols} : output_shape;
+  std::vector<Tensor> all;
+  const auto add = [&](const char* name, const std::vector<double>& from, auto rounded) {
+    Tensor& tensor = all.emplace_back(TensorSpec{name, TensorType::fp64, shape});
+    poison(tensor);
+    for (std::int64_t r = 0; r < output_rows; ++r) {
+      const std::int64_t row = truth_row.empty() ? r : truth_row[static_cast<std::size_t>(r)];
+      if (row < 0) continue;
+      std::transform(from.begin() + row * cols, from.begin() + (row + 1) * cols,
+                     tensor.as<double>().begin() + r * cols, rounded);
+    }
+  };
+  add("emulated", exact, [this](double value) { return round_to(dtype, value); });
+  add("unquantized", unquantized.empty() ? exact : unquantized, [](double value) { return value; });
+  return all;
+}
+
+Tensor named(std::string name, const Tensor& tensor) {
+  Tensor copy = tensor;
+  copy.spec.name = std::move(name);
+  return copy;
+}
+
+void ignore_sizes(std::initializer_list<std::int64_t*> sizes) {
+  for (std::int64_t* size : sizes) *size = std::max<std::int64_t>(*size, 1);
+}
+
+void ignore_experts(Layer& layer) {
+  ignore_sizes({&layer.top_k});
+  layer.experts = std::max(layer.experts, layer.top_k);
+}
+
 std::vector<std::uint16_t> draw_rows(const OpProblem& problem, const OpDraw& draw,
                                      std::int64_t rows, std::int64_t cols) {
   const Layer one = {.experts = 1,

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "reference/base/input_error.h"
 #include "reference/ops/judging.h"
 #include "reference/ops/quantization.h"
 #include "reference/schemes/units.h"
@@ -24,6 +25,10 @@ class QuantizeTruth final : public OpTruth {
   QuantizeTruth(const OperandTraits& traits, const UnitGrid& grid, std::vector<float> x,
                 Quantized right)
       : traits_(traits), grid_(grid), x_(std::move(x)), right_(std::move(right)) {}
+
+  std::vector<Tensor> answers() const override {
+    return {named("emulated_q", right_.codes), named("emulated_scale", right_.scales)};
+  }
 
   OpErrors judge(std::span<const Tensor> outputs) const override {
     EntryCount scales, codes;
@@ -104,6 +109,13 @@ class Quantize final : public Op {
     return std::nullopt;
   }
 
+  void infer(const GivenTensors& given, OpProblem& p) const override {
+    p.tokens = given.extent("x", 2, 0, p.tokens);
+    p.layer.hidden_size = given.extent("x", 2, 1);
+    ignore_experts(p.layer);
+    ignore_sizes({&p.layer.intermediate_size});
+  }
+
   std::vector<Tensor> draw_inputs(const OpProblem& p, const OpDraw& draw) const override {
     auto inputs = make_tensors(p.inputs);
     Layer layer = p.layer;
@@ -118,6 +130,15 @@ class Quantize final : public Op {
     return inputs;
   }
 
+  void check(const OpProblem&, std::span<const Tensor> inputs) const override {
+    const Tensor* given = find_tensor(inputs, "x_scale");
+    if (given == nullptr) return;
+    const float scale = given->as<float>()[0];
+    if (!(scale > 0 && std::isfinite(scale))) {
+      throw InputError("x_scale", "a scale of " + std::to_string(scale), "a positive number");
+    }
+  }
+
   OpWork work(const OpProblem& p, std::span<const Tensor>) const override {
     return {.operand_bytes = bytes_of(p.inputs) + bytes_of(p.outputs)};
   }
@@ -125,6 +146,7 @@ class Quantize final : public Op {
   std::unique_ptr<const OpTruth> truth(const OpProblem& p, std::span<const Tensor>,
                                        std::span<const Tensor> inputs, const OpDraw*,
                                        int) const override {
+    check(p, inputs);
     const OperandTraits traits = p.scheme->traits().activation;
     const UnitGrid grid(p.tokens, p.layer.hidden_size, traits.unit);
     const std::vector<double> wide = decoded(tensor_named(inputs, "x"));

@@ -33,6 +33,16 @@ class Reduce final : public Op {
     return std::nullopt;
   }
 
+  void infer(const GivenTensors& given, OpProblem& p) const override {
+    p.tokens = given.extent("pairs", 3, 0, given.extent("topk_weights", 2, 0, p.tokens));
+    p.layer.hidden_size = given.extent("pairs", 3, 2);
+    if (p.layer.top_k == 0) {
+      p.layer.top_k = given.extent("pairs", 3, 1, given.extent("topk_weights", 2, 1));
+    }
+    ignore_sizes({&p.layer.intermediate_size});
+    p.layer.experts = std::max(p.layer.experts, p.layer.top_k);
+  }
+
   std::vector<Tensor> draw_inputs(const OpProblem& p, const OpDraw& draw) const override {
     auto inputs = make_tensors(p.inputs);
     const auto bits = draw_rows(p, draw, p.tokens * p.layer.top_k, p.layer.hidden_size);

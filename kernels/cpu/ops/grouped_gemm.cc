@@ -315,7 +315,7 @@ void GroupedGemmKernel::widen(const Tensor& a, std::int64_t row, float* out) con
 
 float GroupedGemmKernel::scale_of(const Tensor& scales, std::int64_t row,
                                   std::int64_t group) const {
-  const std::int64_t across = scales.spec.shape.size() > 1 ? scales.spec.shape[1] : 0;
+  const std::int64_t across = scales.spec.shape.size() > 1 ? scales.spec.shape.back() : 0;
   const auto at = static_cast<std::size_t>(row * across +
                                            std::min(group, std::max<std::int64_t>(across - 1, 0)));
   return scales.spec.type == TensorType::e8m0 ? e8m0_to_float(scales.as<std::uint8_t>()[at])
