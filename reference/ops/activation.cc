@@ -57,7 +57,8 @@ class ActivationOp final : public Op {
                       .magnitude = {},
                       .dtype = p.layer.dtype,
                       .limits = half_limits(p.layer.dtype),
-                      .quantization_of = "the output before it is rounded"};
+                      .quantization_of = "the output before it is rounded",
+                      .not_compared = rows_with_infinity(gate_up, p.tokens)};
     ThreadPool pool(threads);
     pool.parallel_for(p.tokens, [&](std::int64_t m) {
       const double* const row = gate_up.data() + m * 2 * n;

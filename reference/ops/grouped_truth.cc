@@ -135,6 +135,12 @@ std::unique_ptr<const OpTruth> grouped_truth(const OpProblem& p, std::span<const
                     .output_shape = p.outputs[0].shape};
   rows.magnitude = rows.exact;
   const std::vector<double> a = values_of(p, shape, inputs);
+  const auto infinite = rows_with_infinity(a, shape.rows);
+  for (const auto& sources : distinct.sources) {
+    for (const std::int32_t source : sources) {
+      rows.not_compared.push_back(infinite[static_cast<std::size_t>(source)]);
+    }
+  }
   std::vector<double> before;
   std::unique_ptr<ExpertSource> originals;
   if (drawn != nullptr) {

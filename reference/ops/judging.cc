@@ -86,7 +86,7 @@ OpErrors RowsTruth::judge(const Tensor& output) const {
   const std::vector<double>& before = unquantized.empty() ? exact : unquantized;
   const auto compared = static_cast<std::int64_t>(from.size());
   const auto against = [&](const std::vector<double>& x, const std::vector<double>& b) {
-    return measure_error(x, b, magnitude, compared, cols, to, dtype);
+    return measure_error(x, b, magnitude, compared, cols, to, dtype, not_compared);
   };
   OpErrors errors = {against(a, emulated), against(gather(emulated, to, cols), before),
                      against(a, before), quantization_of, std::nullopt};
@@ -118,6 +118,17 @@ Tensor named(std::string name, const Tensor& tensor) {
   Tensor copy = tensor;
   copy.spec.name = std::move(name);
   return copy;
+}
+
+std::vector<std::uint8_t> rows_with_infinity(std::span<const double> values, std::int64_t rows) {
+  std::vector<std::uint8_t> found(static_cast<std::size_t>(rows));
+  if (rows == 0) return found;
+  const std::size_t width = values.size() / found.size();
+  for (std::size_t r = 0; r < found.size(); ++r) {
+    const auto row = values.subspan(r * width, width);
+    found[r] = std::ranges::any_of(row, [](double value) { return std::isinf(value); }) ? 1 : 0;
+  }
+  return found;
 }
 
 void ignore_sizes(std::initializer_list<std::int64_t*> sizes) {

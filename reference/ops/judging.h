@@ -55,6 +55,8 @@ struct RowsTruth {
   // Row r of the output is compared with row truth_row[r], and where that is -1 with nothing;
   // empty: with its own.
   std::vector<std::int32_t> truth_row = {};
+  // [rows], or empty: 1 for one that holds infinities, or is made of some, and is not compared.
+  std::vector<std::uint8_t> not_compared = {};
   // Of the output; empty: [rows, cols].
   std::vector<std::int64_t> output_shape = {};
 
@@ -85,6 +87,9 @@ std::vector<float> draw_weights_of_pairs(const OpProblem& problem, const OpDraw&
 
 // A copy under another name.
 Tensor named(std::string name, const Tensor& tensor);
+// [rows] 1 for each that holds an infinity.
+std::vector<std::uint8_t> rows_with_infinity(std::span<const double> values, std::int64_t rows);
+
 // For Op::infer: sizes that the op does not read become 1, where the case does not say.
 void ignore_sizes(std::initializer_list<std::int64_t*> sizes);
 // The same of experts and top_k, in their order.

@@ -75,7 +75,8 @@ class Reduce final : public Op {
                       .magnitude = std::vector<double>(static_cast<std::size_t>(p.tokens * k)),
                       .dtype = p.layer.dtype,
                       .limits = half_limits(p.layer.dtype),
-                      .quantization_of = "the output before it is rounded"};
+                      .quantization_of = "the output before it is rounded",
+                      .not_compared = rows_with_infinity(pairs, p.tokens)};
     ThreadPool pool(threads);
     pool.parallel_for(p.tokens, [&](std::int64_t m) {
       for (std::int64_t t = 0; t < top_k; ++t) {
