@@ -1,6 +1,7 @@
 #include "reference/ops/grouped_rows.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 #include "reference/base/input_error.h"
@@ -85,7 +86,14 @@ void infer_grouped_gemm(const GivenTensors& given, OpProblem& p) {
   const std::int64_t contracted = given.extent("a", axes, axes - 1);
   p.layer.hidden_size = gate_up ? contracted : columns;
   p.layer.intermediate_size = gate_up ? columns / 2 : contracted;
-  p.layer.experts = std::max(given.extent("b", 3, 0), given.extent("rows_per_expert", 1, 0));
+  const std::int64_t held =
+      std::max(given.extent("b", 3, 0), given.extent("rows_per_expert", 1, 0));
+  p.layer.experts = held;
+  if (held == 0 || held >= p.layer.top_k) return;
+  // A rank's share of the experts that tokens choose from.
+  p.layer.experts = p.layer.top_k;
+  p.layer.expert_map.assign(static_cast<std::size_t>(p.layer.top_k), -1);
+  std::iota(p.layer.expert_map.begin(), p.layer.expert_map.begin() + held, 0);
 }
 
 std::vector<RowUse> row_uses(const OpProblem& p, std::span<const Tensor> inputs) {
