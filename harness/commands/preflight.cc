@@ -127,7 +127,7 @@ std::vector<CaseCoordinates> kinds_of(const std::vector<CaseCoordinates>& cases)
 void check_layer(const CaseCoordinates& c, const fs::path& suite,
                  std::span<const Backend* const> backends, const fs::path& root) {
   const Problem problem = problem_of(c, root);
-  parse_routing_law(c.routing, problem.layer);
+  parse_routing_law(c.routing, problem.layer, fused_experts(c, model_of(c, root)));
   if (takes_tensors(c)) make_workload(c, problem, root, {});
   const Backend* backend = chosen_of(candidates_for(problem, backends, c.backend));
   if (backend != nullptr) check_config(c, problem, *backend, suite, root);

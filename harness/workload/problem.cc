@@ -27,14 +27,16 @@ std::filesystem::path checkpoint_folder(const CaseCoordinates& c) {
 Problem problem_of(const CaseCoordinates& c, const std::filesystem::path& root) {
   Problem problem;
   problem.scheme = scheme_of(c);
-  problem.layer = rank_layer(model_of(c, root), c.tp, c.ep);
+  const Model model = model_of(c, root);
+  const std::int64_t fused = fused_experts(c, model);
+  problem.layer = with_fused_experts(rank_layer(model, c.tp, c.ep), fused);
   if (const auto only = problem.scheme->traits().only) problem.layer.dtype = *only;
   problem.tokens = c.tokens;
   if (const auto path = replayed_file(c)) {
     const ReplayFile file(*path);
     file.require_layer_names();
     take_from_file(file, *problem.scheme, problem.layer);
-    check_tensors(file, problem);
+    check_tensors(file, problem, fused);
   }
   return problem;
 }

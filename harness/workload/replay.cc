@@ -160,7 +160,7 @@ struct Rows {
   bool has_x = false, has_ids = false, has_weights = false;
 };
 
-Rows given_rows(const ReplayFile& file, const Model& model) {
+Rows given_rows(const ReplayFile& file, const Model& model, std::int64_t always_on) {
   Rows rows;
   const auto take = [&file](const char* name, auto& values) {
     const TensorInfo* tensor = file.find(name);
@@ -174,7 +174,7 @@ Rows given_rows(const ReplayFile& file, const Model& model) {
   if (const TensorInfo* logits = file.find("router_logits")) {
     check_routing(file, model);
     Router router = router_of(model);
-    router.shared_experts = 0;
+    router.shared_experts = always_on;
     std::vector<float> bias;
     take("correction_bias", bias);
     RoutedTokens routed = route(router, file.read_floats(*logits), logits->shape[0], bias);
@@ -195,7 +195,7 @@ class ReplayedWorkload final : public Workload {
         other_quantization_of_(std::move(others.quantization_of)),
         other_originals_(others.originals),
         experts_(*file_, problem, std::move(others.experts)),
-        rows_(moegauge::given_rows(*file_, model)) {}
+        rows_(moegauge::given_rows(*file_, model, generator.always_on)) {}
 
   const ExpertSource& experts() const override { return experts_; }
 
@@ -210,8 +210,8 @@ class ReplayedWorkload final : public Workload {
     inputs.tokens = tokens;
     if (given_rows() != GivenRows::all) {
       inputs = generate_inputs(problem_.layer, generator_.distribution,
-                               parse_routing_law(routing, problem_.layer), tokens, generator_.seed,
-                               stream, problem_.scheme.get());
+                               parse_routing_law(routing, problem_.layer, generator_.always_on),
+                               tokens, generator_.seed, stream, problem_.scheme.get());
     }
     const auto put = [&](bool given, const auto& from, auto& to, std::int64_t width) {
       if (!given) return;

@@ -146,16 +146,16 @@ void check_static_scale(const ReplayFile& file, const Problem& problem, const ch
   }
 }
 
-void check_rows(const ReplayFile& file, const Problem& problem) {
+void check_rows(const ReplayFile& file, const Problem& problem, std::int64_t fused) {
   const Layer& layer = problem.layer;
+  const std::int64_t routed = layer.experts - fused;
   check_form(file, "x", {{tensor_dtype_of(layer.dtype)}, {problem.tokens, layer.hidden_size}});
   const Shape pairs = {problem.tokens, layer.top_k};
   check_form(file, "topk_ids", {{TensorDtype::i32}, pairs});
   check_form(file, "topk_weights", {{TensorDtype::f32}, pairs});
-  check_form(
-      file, "router_logits",
-      {{TensorDtype::f32, TensorDtype::bf16, TensorDtype::f16}, {problem.tokens, layer.experts}});
-  check_form(file, "correction_bias", {{TensorDtype::f32}, {layer.experts}});
+  check_form(file, "router_logits",
+             {{TensorDtype::f32, TensorDtype::bf16, TensorDtype::f16}, {problem.tokens, routed}});
+  check_form(file, "correction_bias", {{TensorDtype::f32}, {routed}});
   check_range(file, "topk_ids", -1, layer.experts - 1);
   if (file.find("correction_bias") != nullptr && file.find("router_logits") == nullptr) {
     file.fail("correction_bias", "is there without router_logits", "only routing would read it");
@@ -248,9 +248,9 @@ void check_routing(const ReplayFile& file, const Model& model) {
   }
 }
 
-void check_tensors(const ReplayFile& file, const Problem& problem) {
+void check_tensors(const ReplayFile& file, const Problem& problem, std::int64_t fused) {
   const Layer& layer = problem.layer;
-  check_rows(file, problem);
+  check_rows(file, problem, fused);
   for (const Role role : {Role::w13, Role::w2}) check_weight(file, problem, role);
   const std::int64_t local = layer.local_experts();
   check_form(file, "w13_bias", {{TensorDtype::f32}, {local, 2 * layer.intermediate_size}});

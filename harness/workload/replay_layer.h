@@ -24,7 +24,8 @@ std::vector<std::int32_t> given_expert_map(const ReplayFile& file, std::int64_t 
 void check_routing(const ReplayFile& file, const Model& model);
 
 // Throws InputError where a tensor does not fit the problem: names file, tensor, what it is and
-// what it should be. Looks at the values only of what indexes something.
-void check_tensors(const ReplayFile& file, const Problem& problem);
+// what it should be. Looks at the values only of what indexes something. Router logits are of all
+// experts but the last `fused`.
+void check_tensors(const ReplayFile& file, const Problem& problem, std::int64_t fused);
 
 }  // namespace moegauge

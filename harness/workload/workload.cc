@@ -27,8 +27,8 @@ class DrawnWorkload final : public Workload {
   OwnedInputs draw(const std::string& routing, std::int64_t tokens,
                    std::uint64_t stream) const override {
     return generate_inputs(problem_.layer, generator_.distribution,
-                           parse_routing_law(routing, problem_.layer), tokens, generator_.seed,
-                           stream, problem_.scheme.get());
+                           parse_routing_law(routing, problem_.layer, generator_.always_on), tokens,
+                           generator_.seed, stream, problem_.scheme.get());
   }
   Generator generator() const override { return generator_; }
   std::string quantization_of() const override { return weights_.quantization_of; }
@@ -62,15 +62,18 @@ std::unique_ptr<Workload> make_workload(const CaseCoordinates& c, const Problem&
                                         const std::filesystem::path& root,
                                         const WorkloadSettings& settings) {
   const auto path = replayed_file(c);
+  const Model model = model_of(c, root);
+  const std::int64_t always_on = fused_experts(c, model);
   if (!path) {
-    const Generator generator = {parse_distribution(c), settings.seed};
+    const Generator generator = {parse_distribution(c), settings.seed, always_on};
     return std::make_unique<DrawnWorkload>(
         problem, generator, make_weights(c, problem, root, generator, settings.unit_spread));
   }
   auto file = std::make_unique<ReplayFile>(*path);
   file->require_layer_names();
-  const Generator generator = replay_generator(*file, settings.seed);
-  return replayed_workload(std::move(file), model_of(c, root), problem, generator,
+  Generator generator = replay_generator(*file, settings.seed);
+  generator.always_on = always_on;
+  return replayed_workload(std::move(file), model, problem, generator,
                            make_weights(c, problem, root, generator, settings.unit_spread));
 }
 
