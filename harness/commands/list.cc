@@ -85,13 +85,15 @@ std::string text_of(const OpField& field) {
 }
 
 Rows list_ops(const Environment&, const fs::path&) {
-  Rows rows = {{{"name", CaseCoordinates{}.op}, {"fields", ""}}};
-  for (const Op* op : all_ops()) {
+  std::vector<std::string> names = {CaseCoordinates{}.op};
+  for (const Op* op : all_ops()) names.emplace_back(op->name());
+  Rows rows;
+  for (const std::string& name : names) {
     std::string fields;
-    for (const OpField& field : op->fields()) {
+    for (const OpField& field : own_fields(name)) {
       fields += (fields.empty() ? "" : ", ") + text_of(field);
     }
-    rows.push_back({{"name", op->name()}, {"fields", fields}});
+    rows.push_back({{"name", name}, {"fields", fields}});
   }
   return rows;
 }
