@@ -46,10 +46,7 @@ struct RoutingLaw {
     trace
   } kind = Kind::uniform;
   double parameter = 0;
-  std::vector<std::int32_t> trace = {};  // [rows, top_k], of the experts that are chosen
-  // So many experts, the layer's last ones, are every token's, in its last slots at weight 1; the
-  // law is about the others.
-  std::int64_t always_on = 0;
+  std::vector<std::int32_t> trace = {};  // [rows, top_k]
 };
 // The law that `text` names, or nothing: it is the path of a trace file then. What is wrong with a
 // law's parameter, and what would be right.
@@ -59,7 +56,7 @@ struct BadRouting {
 Expected<std::optional<RoutingLaw>, BadRouting> routing_law_named(std::string_view text);
 
 // Reads a trace too. Throws InputError.
-RoutingLaw parse_routing_law(std::string_view text, const Layer& layer, std::int64_t always_on = 0);
+RoutingLaw parse_routing_law(std::string_view text, const Layer& layer);
 
 // Owns what LayerInputs views.
 struct OwnedInputs {

@@ -16,6 +16,7 @@
 #include "harness/judge/policy.h"
 #include "harness/judge/text_table.h"
 #include "harness/root.h"
+#include "harness/suite/own_fields.h"
 #include "harness/suite/suite.h"
 #include "reference/base/input_error.h"
 #include "reference/ops/op.h"

@@ -11,6 +11,7 @@
 #include "harness/json/cursor.h"
 #include "harness/measure/candidates.h"
 #include "harness/measure/prepare.h"
+#include "harness/suite/own_fields.h"
 #include "harness/workload/op_tensors.h"
 #include "harness/workload/workload.h"
 #include "reference/base/input_error.h"
@@ -127,7 +128,7 @@ std::vector<CaseCoordinates> kinds_of(const std::vector<CaseCoordinates>& cases)
 void check_layer(const CaseCoordinates& c, const fs::path& suite,
                  std::span<const Backend* const> backends, const fs::path& root) {
   const Problem problem = problem_of(c, root);
-  parse_routing_law(c.routing, problem.layer, fused_experts(c, model_of(c, root)));
+  parse_routing_law(c.routing, routed_part(problem.layer, fused_experts(c, model_of(c, root))));
   if (takes_tensors(c)) make_workload(c, problem, root, {});
   const Backend* backend = chosen_of(candidates_for(problem, backends, c.backend));
   if (backend != nullptr) check_config(c, problem, *backend, suite, root);

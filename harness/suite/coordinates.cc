@@ -8,13 +8,11 @@
 #include "harness/suite/suite.h"
 #include "reference/base/fnv1a.h"
 #include "reference/base/input_error.h"
-#include "reference/ops/op.h"
 
 namespace moegauge {
 namespace {
 
 constexpr std::string_view file_prefix = "file:";
-constexpr const char* shared_experts_field = "shared_experts";
 
 // One part of an id: what would end the part or the line is written as %XX.
 std::string id_part(std::string_view text) {
@@ -85,31 +83,6 @@ OpFields op_fields_from(const std::string& text, const std::string& where) {
       fields[name] = value.integer(INT64_MIN, INT64_MAX);
     }
   }
-  return fields;
-}
-
-std::vector<OpField> own_fields(const std::string& op) {
-  if (const Op* single = find_op(op)) return single->fields();
-  return {{.name = shared_experts_field,
-           .words = {"separate", "fused"},
-           .fallback = std::string("separate")}};
-}
-
-std::int64_t fused_experts(const CaseCoordinates& c, const Model& model) {
-  if (find_op(c.op) != nullptr) return 0;
-  if (std::get<std::string>(op_fields_of(c).at(shared_experts_field)) == "separate") return 0;
-  if (c.layer >= 0) {
-    throw InputError(case_id(c), "a checkpoint's shared experts are not read",
-                     "leave shared_experts out, or fuse those of a generated layer");
-  }
-  if (model.shared_experts > 0) return model.shared_experts;
-  throw InputError(case_id(c), "the model has no shared experts to fuse",
-                   "leave shared_experts out");
-}
-
-OpFields op_fields_of(const CaseCoordinates& c) {
-  OpFields fields = op_fields_from(c.op_fields, case_id(c));
-  for (const OpField& field : own_fields(c.op)) fields.emplace(field.name, field.fallback);
   return fields;
 }
 

@@ -284,16 +284,6 @@ Router router_of(const Model& model) {
           .shared_experts = model.shared_experts};
 }
 
-Layer with_fused_experts(Layer layer, std::int64_t fused) {
-  auto local = static_cast<std::int32_t>(layer.local_experts());
-  for (std::int64_t s = 0; s < fused && !layer.expert_map.empty(); ++s) {
-    layer.expert_map.push_back(local++);
-  }
-  layer.experts += fused;
-  layer.top_k += fused;
-  return layer;
-}
-
 Layer rank_layer(const Model& model, std::int64_t tp, std::int64_t ep) {
   const auto number = [](std::int64_t value) { return std::to_string(value); };
   Layer layer = model.layer;

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "harness/suite/own_fields.h"
 #include "harness/suite/suite.h"
 #include "reference/base/input_error.h"
 #include "reference/schemes/scheme.h"

@@ -12,6 +12,7 @@
 
 #include "harness/json/cursor.h"
 #include "harness/json/nearest.h"
+#include "harness/suite/own_fields.h"
 #include "harness/suite/replayed_tokens.h"
 #include "reference/base/input_error.h"
 #include "reference/inputs.h"

@@ -13,7 +13,6 @@
 #include "harness/json/document.h"
 #include "kernels/backend.h"
 #include "reference/layer.h"
-#include "reference/ops/op.h"
 
 namespace moegauge {
 
@@ -39,8 +38,8 @@ struct CaseCoordinates {
   // What a case of the model "replay" says of its layer, which no tensor does: the keys of
   // layer_field_names, an object as compact JSON with sorted keys; empty: nothing.
   std::string fields = {};
-  // Those of the op's own fields (own_fields) that are not as they are by default, compact JSON
-  // with sorted keys; empty: none.
+  // Of a single op (reference/ops/op.h): those of its own fields that are not as they are by
+  // default, compact JSON with sorted keys; empty: none.
   std::string op_fields = {};
 
   friend bool operator==(const CaseCoordinates&, const CaseCoordinates&) = default;
@@ -61,10 +60,6 @@ std::string op_label(const CaseCoordinates& c);
 // CaseCoordinates::op_fields and what it says. op_fields_from throws InputError that names `where`.
 std::string op_fields_text(const OpFields& fields);
 OpFields op_fields_from(const std::string& text, const std::string& where);
-// The fields that an op has of its own: a single op's (reference/ops/op.h), and a whole layer's
-// `shared_experts`: `separate`, or `fused` into the layer as experts that every token goes to, at
-// weight 1.
-std::vector<OpField> own_fields(const std::string& op);
 // All fields of the case's op, those at their default too.
 OpFields op_fields_of(const CaseCoordinates& c);
 
@@ -133,12 +128,6 @@ std::string layer_fields_of(const OpProblem& problem);
 // Refuses a model that contradicts itself (top_k above experts, ...) or is larger than any. Throws
 // InputError.
 void check_model(const Model& model, const std::string& where);
-// The shared experts that a case fuses into its layer; 0 where they stay apart. Throws InputError
-// where the model has none.
-std::int64_t fused_experts(const CaseCoordinates& c, const Model& model);
-// The layer with them: its last `fused` experts, which this rank holds, and top_k slots more.
-Layer with_fused_experts(Layer layer, std::int64_t fused);
-
 // Rank 0's layer: N / tp (refused where it does not divide), experts / ep by a linear map that
 // gives the remainder to the first ranks, so that rank 0 holds the first ceil(experts / ep). Throws
 // InputError.

@@ -175,8 +175,9 @@ TEST_F(SuiteFile, KnowsLayersWithTheirSharedExpertsFused) {
   EXPECT_EQ(deepseek.at(1).substr(0, 43), "fused_moe:shared_experts=fused/deepseek-v3/");
   EXPECT_THAT(refusal(R"("cases": [{"model": "mixtral-8x7b", "shared_experts": "fused", )" + rest),
               testing::HasSubstr("no shared experts to fuse"));
-  EXPECT_THAT(refusal(R"("cases": [{"model": "deepseek-v3", "shared_experts": "appended", )" + rest),
-              testing::HasSubstr("separate"));
+  EXPECT_THAT(
+      refusal(R"("cases": [{"model": "deepseek-v3", "shared_experts": "appended", )" + rest),
+      testing::HasSubstr("separate"));
 }
 
 TEST_F(SuiteFile, RefusesMisspeltKeysAndNamesTheRightOne) {

@@ -1,5 +1,6 @@
 #include "harness/workload/problem.h"
 
+#include "harness/suite/own_fields.h"
 #include "harness/workload/replay_layer.h"
 #include "reference/base/input_error.h"
 

@@ -22,7 +22,6 @@ enum class GivenRows : std::uint8_t { none, some, all };
 struct Generator {
   Distribution distribution = Distribution::gaussian;
   std::uint64_t seed = 0;
-  std::int64_t always_on = 0;  // RoutingLaw's
 };
 
 class Workload {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -40,30 +39,6 @@ std::vector<float> draw_topk_weights(const Layer& layer, std::int64_t tokens, st
     for (const double w : row) out.push_back(static_cast<float>(w / sum));
   }
   return out;
-}
-
-// Each always-on expert adds as much as all chosen ones may, and y must still fit (exact_plan.cc).
-void require_exact_slots(const Layer& layer, const Layer& part, std::int64_t always_on) {
-  const auto slots = [](std::int64_t top_k) {
-    return std::bit_ceil(static_cast<std::uint64_t>(top_k));
-  };
-  const auto added = static_cast<std::uint64_t>(1 + always_on);
-  if (part.top_k > 1 && slots(layer.top_k) >= added * slots(part.top_k)) return;
-  throw InputError(
-      "inputs 'exact'",
-      std::to_string(always_on) + " always-on experts beside top_k " + std::to_string(part.top_k),
-      "another distribution, or one always-on expert beside 2, 4, 8 ... chosen ones");
-}
-
-std::vector<float> topk_weights(const Layer& layer, Distribution distribution,
-                                const RoutingLaw& law, std::int64_t tokens, std::uint64_t seed,
-                                std::uint64_t stream) {
-  const Layer part = chosen_part(layer, law.always_on);
-  const bool exact = distribution == Distribution::exact;
-  if (exact && law.always_on > 0) require_exact_slots(layer, part, law.always_on);
-  const auto weights = exact ? exact_topk_weights(part, tokens, seed, stream)
-                             : draw_topk_weights(part, tokens, seed, stream);
-  return with_always_on(weights, tokens, law.always_on, [](std::int64_t) { return 1.0f; });
 }
 
 std::unique_ptr<Rows> x_rows(const Layer& layer, Distribution distribution, std::uint64_t seed,
@@ -119,7 +94,9 @@ OwnedInputs generate_inputs(const Layer& layer, Distribution distribution, const
   OwnedInputs inputs;
   inputs.tokens = tokens;
   inputs.topk_ids = draw_ids(layer, law, tokens, seed, stream);
-  inputs.topk_weights = topk_weights(layer, distribution, law, tokens, seed, stream);
+  inputs.topk_weights = distribution == Distribution::exact
+                            ? exact_topk_weights(layer, tokens, seed, stream)
+                            : draw_topk_weights(layer, tokens, seed, stream);
   const auto rows = x_rows(layer, distribution, seed, scheme);
   const auto cols = static_cast<std::size_t>(layer.hidden_size);
   std::vector<float> row(cols);

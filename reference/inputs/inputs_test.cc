@@ -297,26 +297,6 @@ TEST(GenerateInputs, FewerTokensAreAPrefix) {
   EXPECT_TRUE(std::equal(few.topk_ids.begin(), few.topk_ids.end(), many.topk_ids.begin()));
 }
 
-TEST(GenerateInputs, AlwaysOnExpertsWeighOneAndTheOthersAsEver) {
-  Layer layer = small_layer();
-  layer.top_k = 2, layer.experts = 6;
-  const auto chosen = generate_inputs(layer, Distribution::gaussian, {}, 20, kSeed, 0);
-  layer.top_k = 3, layer.experts = 7;
-  const auto all = generate_inputs(layer, Distribution::gaussian, {.always_on = 1}, 20, kSeed, 0);
-  EXPECT_EQ(all.x, chosen.x);
-  ASSERT_EQ(all.topk_weights.size(), 60u);
-  for (std::size_t m = 0; m < 20; ++m) {
-    EXPECT_EQ(all.topk_weights[3 * m], chosen.topk_weights[2 * m]);
-    EXPECT_EQ(all.topk_weights[3 * m + 1], chosen.topk_weights[2 * m + 1]);
-    EXPECT_EQ(all.topk_weights[3 * m + 2], 1);
-    EXPECT_EQ(all.topk_ids[3 * m + 2], 6);
-  }
-  layer.top_k = 8, layer.experts = 16;  // 7 chosen: y would not fit
-  EXPECT_THROW(generate_inputs(layer, Distribution::exact, {.always_on = 1}, 1, kSeed, 0,
-                               block_scheme().get()),
-               InputError);
-}
-
 TEST(GenerateInputs, RouterWeightsArePositiveAndSumToOne) {
   Layer layer = small_layer();
   layer.top_k = 4;

@@ -8,7 +8,6 @@
 #include "reference/base/input_error.h"
 #include "reference/base/text_file.h"
 #include "reference/inputs.h"
-#include "reference/inputs/routing_law.h"
 
 namespace moegauge {
 namespace {
@@ -120,12 +119,10 @@ Expected<std::optional<RoutingLaw>, BadRouting> routing_law_named(std::string_vi
   return std::optional<RoutingLaw>();
 }
 
-RoutingLaw parse_routing_law(std::string_view text, const Layer& layer, std::int64_t always_on) {
-  auto named = routing_law_named(text);
-  if (!named) throw InputError("routing", named.error().wrong, named.error().right);
-  RoutingLaw law = *named ? **named : read_trace(std::string(text), chosen_part(layer, always_on));
-  law.always_on = always_on;
-  return law;
+RoutingLaw parse_routing_law(std::string_view text, const Layer& layer) {
+  auto law = routing_law_named(text);
+  if (!law) throw InputError("routing", law.error().wrong, law.error().right);
+  return *law ? **law : read_trace(std::string(text), layer);
 }
 
 }  // namespace moegauge

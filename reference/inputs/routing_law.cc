@@ -126,25 +126,9 @@ Ids permutation(std::int64_t n, RandomWords& words) {
   return order;
 }
 
-Layer chosen_part(const Layer& layer, std::int64_t always_on) {
-  Layer part = layer;
-  part.experts -= always_on;
-  part.top_k -= always_on;
-  if (!part.expert_map.empty()) part.expert_map.resize(static_cast<std::size_t>(part.experts));
-  return part;
-}
-
 Ids draw_ids(const Layer& layer, const RoutingLaw& law, std::int64_t tokens, std::uint64_t seed,
              std::uint64_t stream) {
   using Kind = RoutingLaw::Kind;
-  if (law.always_on > 0) {
-    RoutingLaw of_chosen = law;
-    of_chosen.always_on = 0;
-    const Layer part = chosen_part(layer, law.always_on);
-    return with_always_on(
-        draw_ids(part, of_chosen, tokens, seed, stream), tokens, law.always_on,
-        [&](std::int64_t s) { return static_cast<std::int32_t>(part.experts + s); });
-  }
   if (law.kind == Kind::trace) return draw_trace(layer, law, tokens, stream);
   if (layer.top_k < 1 || layer.top_k > layer.experts) {
     throw InputError("layer",

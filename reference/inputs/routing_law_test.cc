@@ -88,20 +88,6 @@ TEST(RoutingLaw, SingleSendsAllTokensToTheFirstExpertsHeldHere) {
   EXPECT_THAT(draw_ids(layer, {.kind = Kind::single}, 1, kSeed, 0), ElementsAre(1, 0));
 }
 
-TEST(RoutingLaw, AlwaysOnExpertsAreTheLastOfEveryToken) {
-  const auto ids = draw_ids(layer_of(6, 4), {.always_on = 2}, 50, kSeed, 0);
-  const auto chosen = draw_ids(layer_of(4, 2), {}, 50, kSeed, 0);
-  ASSERT_EQ(ids.size(), 200u);
-  for (std::size_t m = 0; m < 50; ++m) {
-    EXPECT_THAT(std::vector(ids.begin() + 4 * m, ids.begin() + 4 * m + 4),
-                ElementsAre(chosen[2 * m], chosen[2 * m + 1], 4, 5));
-  }
-  Layer layer = layer_of(4, 2);
-  layer.expert_map = {-1, -1, 0, 1};  // of a rank that holds expert 2, and 3, which is always on
-  EXPECT_THAT(draw_ids(layer, {.kind = Kind::single, .always_on = 1}, 1, kSeed, 0),
-              ElementsAre(2, 3));
-}
-
 TEST(RoutingLaw, ZipfFollowsItsPowerLaw) {
   constexpr int experts = 32, tokens = 40000;
   auto n = counts(draw_ids(layer_of(experts, 1), {Kind::zipf, 1.0, {}}, tokens, kSeed, 0), experts);
