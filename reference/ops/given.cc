@@ -1,6 +1,7 @@
 #include "reference/ops/given.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "reference/base/input_error.h"
 

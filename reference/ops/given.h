@@ -1,10 +1,12 @@
 // Tensors that somebody gives an op, by name: what is known of them before they are read.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace moegauge {
