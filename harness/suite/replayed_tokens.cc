@@ -29,6 +29,9 @@ std::int64_t replayed_op_tokens(const CaseCoordinates& c, const std::filesystem:
   const Op& op = *find_op(c.op);
   Model model;
   if (c.model == replay_model_name) {
+    for (const auto& [key, value] : file.header().metadata) {
+      if (key == "layer") read_layer_fields(value, file.path().string(), model);
+    }
     read_layer_fields(c.fields, "the case", model);
   } else {
     model = load_model(c.model, root);

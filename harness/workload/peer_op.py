@@ -33,6 +33,8 @@ class OpCase(unittest.TestCase):
         """(exit code, stderr, the result's cases, the folder of dumps)."""
         defaults = {"backend": "cpu", "cache": "hot", "model": "replay", "scheme": "bf16"}
         self.write_suite([{**defaults, **case} for case in cases])
+        if os.path.exists(self.path("r.json")):
+            os.remove(self.path("r.json"))
         done = subprocess.run(
             [self.binary, "run", self.path("suite.json"), "--out", self.path("r.json"), "--quiet",
              "--dump", self.path("dump"), *options], capture_output=True, text=True, check=False)
