@@ -24,7 +24,7 @@ constexpr std::array<std::pair<std::string_view, RoutingRule>, 4> kRules = {{
 
 using Ids = std::vector<std::int32_t>;
 
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+double sigmoid(double x) { return x < kLeastSigmoidLogit ? 0 : 1 / (1 + std::exp(-x)); }
 
 double or_never(double score) { return std::isnan(score) ? -kInfinity : score; }
 

@@ -7,7 +7,8 @@
 //   0, and counts as -infinity in a softmax; one with a NaN correction bias likewise, at its score;
 //   experts of groups that were not chosen are never taken;
 //   where weights would be divided by a sum of zero (all logits -infinity, or all sigmoids 0 under
-//   renormalisation) they are 0;
+//   renormalisation) they are 0; a sigmoid is 0 below a logit of -87, where fp32's normal numbers
+//   end;
 //   experts at +infinity share the softmax equally.
 #pragma once
 
@@ -18,6 +19,8 @@
 #include <vector>
 
 namespace moegauge {
+
+inline constexpr double kLeastSigmoidLogit = -87;
 
 enum class RoutingRule : std::uint8_t {
   // p = softmax(logits) over all experts; the top_k largest. renormalize: divided by their sum.

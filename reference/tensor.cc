@@ -17,15 +17,16 @@ struct TypeRow {
   std::string_view name;
   std::int64_t bytes;
 };
-constexpr std::array<TypeRow, 9> kTypes = {{{TensorType::fp32, "fp32", 4},
-                                            {TensorType::bf16, "bf16", 2},
-                                            {TensorType::fp16, "fp16", 2},
-                                            {TensorType::int32, "int32", 4},
-                                            {TensorType::int8, "int8", 1},
-                                            {TensorType::e4m3fn, "e4m3fn", 1},
-                                            {TensorType::e4m3fnuz, "e4m3fnuz", 1},
-                                            {TensorType::e8m0, "e8m0", 1},
-                                            {TensorType::packed, "packed", 1}}};
+constexpr std::array<TypeRow, 10> kTypes = {{{TensorType::fp32, "fp32", 4},
+                                             {TensorType::fp64, "fp64", 8},
+                                             {TensorType::bf16, "bf16", 2},
+                                             {TensorType::fp16, "fp16", 2},
+                                             {TensorType::int32, "int32", 4},
+                                             {TensorType::int8, "int8", 1},
+                                             {TensorType::e4m3fn, "e4m3fn", 1},
+                                             {TensorType::e4m3fnuz, "e4m3fnuz", 1},
+                                             {TensorType::e8m0, "e8m0", 1},
+                                             {TensorType::packed, "packed", 1}}};
 
 const TypeRow& row(TensorType type) { return kTypes.at(static_cast<std::size_t>(type)); }
 
@@ -74,6 +75,9 @@ void poison(Tensor& tensor) {
     case TensorType::fp32:
       std::ranges::fill(tensor.as<float>(), std::numeric_limits<float>::quiet_NaN());
       return;
+    case TensorType::fp64:
+      std::ranges::fill(tensor.as<double>(), std::numeric_limits<double>::quiet_NaN());
+      return;
     case TensorType::bf16:
     case TensorType::fp16:
       std::ranges::fill(tensor.as<std::uint16_t>(), std::uint16_t{0x7FFF});
@@ -102,6 +106,8 @@ std::vector<double> decoded(const Tensor& from) {
   switch (from.spec.type) {
     case TensorType::fp32:
       return decode_each<float>(from, [](float v) -> double { return v; });
+    case TensorType::fp64:
+      return decode_each<double>(from, [](double v) { return v; });
     case TensorType::bf16:
     case TensorType::fp16: {
       const Dtype dtype = from.spec.type == TensorType::bf16 ? Dtype::bf16 : Dtype::fp16;

@@ -15,6 +15,7 @@ namespace moegauge {
 
 enum class TensorType : std::uint8_t {
   fp32,
+  fp64,  // of answers only
   bf16,
   fp16,
   int32,

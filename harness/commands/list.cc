@@ -16,6 +16,7 @@
 #include "harness/judge/policy.h"
 #include "harness/judge/text_table.h"
 #include "harness/root.h"
+#include "harness/suite/own_fields.h"
 #include "harness/suite/suite.h"
 #include "reference/base/input_error.h"
 #include "reference/ops/op.h"
@@ -85,13 +86,15 @@ std::string text_of(const OpField& field) {
 }
 
 Rows list_ops(const Environment&, const fs::path&) {
-  Rows rows = {{{"name", CaseCoordinates{}.op}, {"fields", ""}}};
-  for (const Op* op : all_ops()) {
+  std::vector<std::string> names = {CaseCoordinates{}.op};
+  for (const Op* op : all_ops()) names.emplace_back(op->name());
+  Rows rows;
+  for (const std::string& name : names) {
     std::string fields;
-    for (const OpField& field : op->fields()) {
+    for (const OpField& field : own_fields(name)) {
       fields += (fields.empty() ? "" : ", ") + text_of(field);
     }
-    rows.push_back({{"name", op->name()}, {"fields", fields}});
+    rows.push_back({{"name", name}, {"fields", fields}});
   }
   return rows;
 }

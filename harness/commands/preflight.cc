@@ -11,6 +11,8 @@
 #include "harness/json/cursor.h"
 #include "harness/measure/candidates.h"
 #include "harness/measure/prepare.h"
+#include "harness/suite/own_fields.h"
+#include "harness/workload/op_tensors.h"
 #include "harness/workload/workload.h"
 #include "reference/base/input_error.h"
 #include "reference/inputs.h"
@@ -126,10 +128,22 @@ std::vector<CaseCoordinates> kinds_of(const std::vector<CaseCoordinates>& cases)
 void check_layer(const CaseCoordinates& c, const fs::path& suite,
                  std::span<const Backend* const> backends, const fs::path& root) {
   const Problem problem = problem_of(c, root);
-  parse_routing_law(c.routing, problem.layer);
+  parse_routing_law(c.routing, routed_part(problem.layer, fused_experts(c, model_of(c, root))));
   if (takes_tensors(c)) make_workload(c, problem, root, {});
   const Backend* backend = chosen_of(candidates_for(problem, backends, c.backend));
   if (backend != nullptr) check_config(c, problem, *backend, suite, root);
+}
+
+// What is in the file contradicts itself nowhere.
+void check_given(const CaseCoordinates& c, const OpProblem& problem) {
+  const Op& op = *find_op(c.op);
+  const OpTensors tensors(c, {});
+  if (tensors.given_inputs(problem) == GivenRows::none) return;
+  try {
+    op.check(problem, tensors.inputs(op, problem, tensors.draw(c.routing, problem, 0)));
+  } catch (const InputError& error) {
+    throw InputError(replayed_file(c)->string(), error.what(), "");
+  }
 }
 
 // Where the op is not defined, its record says so.
@@ -138,6 +152,7 @@ void check_op(const CaseCoordinates& c, const fs::path& suite,
   const auto problem = op_problem_of(c, root);
   if (!problem) return;
   parse_routing_law(c.routing, problem->layer);
+  if (replayed_file(c)) check_given(c, *problem);
   const Backend* backend = chosen_of(candidates_for(*problem, backends, c.backend));
   if (backend == nullptr) return;
   check_inline(

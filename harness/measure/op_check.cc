@@ -86,7 +86,7 @@ std::optional<Fault> set_all(OpPlan& plan, const std::vector<Tensor>& inputs) {
 
 }  // namespace
 
-Expected<OpErrors, Fault> check_op(OpPlan& plan, const OpYardstick& yardstick,
+Expected<OpAnswer, Fault> check_op(OpPlan& plan, const OpYardstick& yardstick,
                                    const RunRequest& request, std::int64_t weight_sets) {
   const OpProblem& problem = yardstick.problem;
   if (auto fault = plan.set_inputs(0, yardstick.others)) return Unexpected{std::move(*fault)};
@@ -113,7 +113,7 @@ Expected<OpErrors, Fault> check_op(OpPlan& plan, const OpYardstick& yardstick,
     if (!fault) fault = look(0, "weight set " + std::to_string(set));
     if (fault) return Unexpected{std::move(*fault)};
   }
-  if (errors.wrong) return errors;
+  if (errors.wrong) return OpAnswer{std::move(errors), *first};
   if (auto fault = poisoned_run(plan, problem, request)) return Unexpected{std::move(*fault)};
   const auto slots_run = std::min<std::int64_t>(plan.slots(), request.calls);
   for (int slot = 0; slot < slots_run && !errors.wrong; ++slot) {
@@ -121,7 +121,7 @@ Expected<OpErrors, Fault> check_op(OpPlan& plan, const OpYardstick& yardstick,
       return Unexpected{std::move(*fault)};
     }
   }
-  return errors;
+  return OpAnswer{std::move(errors), *first};
 }
 
 Expected<OpErrors, Fault> check_op_replay(OpPlan& plan, const OpYardstick& yardstick,

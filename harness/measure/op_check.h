@@ -26,7 +26,11 @@ struct OpYardstick {
 // answered. All must be right, and the same in every bit where the op leaves no order open. Other
 // inputs run before, so that what they leave in a workspace is wrong. The fault may be a broken
 // contract: an output that is as it was after poison().
-Expected<OpErrors, Fault> check_op(OpPlan& plan, const OpYardstick& yardstick,
+struct OpAnswer {
+  OpErrors errors = {};
+  std::vector<Tensor> outputs = {};  // of the first poisoned run
+};
+Expected<OpAnswer, Fault> check_op(OpPlan& plan, const OpYardstick& yardstick,
                                    const RunRequest& request, std::int64_t weight_sets);
 
 // After the timing: slot 0 once more, poisoned before.

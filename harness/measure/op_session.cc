@@ -6,17 +6,11 @@
 
 #include "harness/measure/check.h"
 #include "harness/measure/resident.h"
-#include "reference/base/input_error.h"
+#include "harness/workload/op_dump.h"
 #include "reference/base/thread_pool.h"
 
 namespace moegauge {
 namespace {
-
-Distribution distribution_of(const CaseCoordinates& c) {
-  if (const auto distribution = distribution_from(c.inputs)) return *distribution;
-  throw InputError(case_id(c), "no inputs are called " + c.inputs,
-                   "gaussian, heavy_tail, uniform, degenerate or exact");
-}
 
 // What a call must move: of the operands, as much as a last-level cache holds may still be there
 // from the call before, unless caches are emptied.
@@ -74,11 +68,12 @@ CheckResult OpRival::check_result(const OpErrors& errors, const OpPoint& point) 
 }
 
 std::optional<Unmeasured> OpRival::check(const OpPoint& point) {
-  const auto errors =
+  auto answer =
       check_op(*plan_, yardstick(point), timing_->request(), resident_->op->weight_sets());
-  if (!errors) return from_fault(errors.error());
-  check_ = check_result(*errors, point);
-  if (errors->wrong) return inaccurate(*errors->wrong, check_);
+  if (!answer) return from_fault(answer.error());
+  outputs_ = std::move(answer->outputs);
+  check_ = check_result(answer->errors, point);
+  if (answer->errors.wrong) return inaccurate(*answer->errors.wrong, check_);
   return std::nullopt;
 }
 
@@ -93,6 +88,8 @@ std::optional<Unmeasured> OpRival::check_again(const OpPoint& point) {
   for (std::size_t slot = 0; slot < point.timed.size(); ++slot) {
     std::vector<Tensor> outputs = make_tensors(point.problem.outputs);
     if (auto fault = plan_->fetch(static_cast<int>(slot), outputs)) return from_fault(*fault);
+    // Given inputs may hold what is not finite; a replay judges those below.
+    if (point.given) continue;
     if (auto bad = op_->not_finite(point.problem, point.timed[slot], outputs)) {
       return inaccurate(
           "timed output " + *bad + " of slot " + std::to_string(slot) + " is not finite", check_);
@@ -116,7 +113,9 @@ Measured OpRival::measured(MemberRows rows, std::int64_t rounds) {
 // ---- the session ----
 
 OpSession::OpSession(Setup setup, const Op& op)
-    : Session(std::move(setup)), op_(op), distribution_(distribution_of(at(0))) {}
+    : Session(std::move(setup)),
+      op_(op),
+      tensors_(at(0), {.seed = setup_.settings.seed, .unit_spread = setup_.settings.unit_spread}) {}
 
 void OpSession::measure_into(PointResult& result, std::span<const std::size_t> members) {
   enter(members.front(), Phase::truth);
@@ -126,7 +125,7 @@ void OpSession::measure_into(PointResult& result, std::span<const std::size_t> m
   };
   auto problem = op_problem_of(c, setup_.root);
   if (!problem) return none_measured(problem.error());
-  if (distribution_ == Distribution::exact && !op_.has_exact_inputs()) {
+  if (tensors_.generator().distribution == Distribution::exact && !op_.has_exact_inputs()) {
     return none_measured(
         unmeasured(Status::unsupported, "no inputs of " + c.op + " make every kernel exact"));
   }
@@ -147,29 +146,29 @@ void OpSession::measure_into(PointResult& result, std::span<const std::size_t> m
       [&](OpRival& rival) { return rival.check_again(point); }, result);
 }
 
-OpDraw OpSession::draw(const CaseCoordinates& c, const OpProblem& problem,
-                       std::uint64_t stream) const {
-  return {.distribution = distribution_,
-          .law = parse_routing_law(c.routing, problem.layer),
-          .seed = setup_.settings.seed,
-          .stream = stream,
-          .unit_spread = setup_.settings.unit_spread};
-}
-
 OpPoint OpSession::draw_point(const CaseCoordinates& c, OpProblem problem) {
   OpPoint point{.problem = std::move(problem),
                 .cache = cache_from(c.cache),
-                .launch = c.launch == "graph" ? Launch::graph : Launch::eager,
-                .distinct_tokens = op_.repeats_tokens() ? std::min(c.tokens, kPoolRows) : c.tokens};
-  OpDraw check = draw(c, point.problem, kCheckStream);
-  check.pool = kPoolRows;
-  point.check = op_.draw_inputs(point.problem, check);
-  point.truth = op_.truth(point.problem, weights(point.problem), point.check, &check,
+                .launch = c.launch == "graph" ? Launch::graph : Launch::eager};
+  const GivenRows given = tensors_.given_inputs(point.problem);
+  OpDraw check = tensors_.draw(c.routing, point.problem, kCheckStream);
+  // Rows that somebody gave are all checked, however many: it may be any one that matters.
+  const bool pooled = given == GivenRows::none && op_.repeats_tokens();
+  if (pooled) check.pool = kPoolRows;
+  point.distinct_tokens = pooled ? std::min(c.tokens, kPoolRows) : c.tokens;
+  point.check = tensors_.inputs(op_, point.problem, check);
+  point.truth = op_.truth(point.problem, weights(point.problem), point.check,
+                          tensors_.gives_any(point.problem) ? nullptr : &check,
                           ThreadPool::usable_processors());
+  point.given = given != GivenRows::none;
+  if (given == GivenRows::all) {  // slots would all hold the same
+    point.timed = {point.check};
+    return point;
+  }
   const auto slots = static_cast<std::uint64_t>(slots_for(c.tokens, point.cache, Launch::eager));
   for (std::uint64_t slot = 0; slot < slots; ++slot) {
-    point.timed.push_back(
-        op_.draw_inputs(point.problem, draw(c, point.problem, kFirstTimedStream + slot)));
+    point.timed.push_back(tensors_.inputs(
+        op_, point.problem, tensors_.draw(c.routing, point.problem, kFirstTimedStream + slot)));
   }
   return point;
 }
@@ -191,7 +190,9 @@ std::variant<OpRival, OpSession::Finished> OpSession::admit(std::size_t index, c
     return finish(index, from_fault(*fault), rival.resolved());
   }
   enter(index, Phase::check);
-  if (auto outcome = rival.check(point)) {
+  auto outcome = rival.check(point);
+  dump(rival, point);
+  if (outcome) {
     tainted = taints(*outcome);
     return finish(index, std::move(*outcome), rival.resolved());
   }
@@ -225,8 +226,24 @@ OpSession::Residence& OpSession::reside(const PreparedOp& prepared) {
 
 // Drawn once: all cases of the session have the same.
 const std::vector<Tensor>& OpSession::weights(const OpProblem& problem) {
-  if (!weights_) weights_ = op_.draw_weights(problem, draw(at(0), problem, kCheckStream));
+  if (!weights_) {
+    weights_ = tensors_.weights(op_, problem, tensors_.draw(at(0).routing, problem, kCheckStream));
+  }
   return *weights_;
+}
+
+void OpSession::dump(OpRival& rival, const OpPoint& point) {
+  const std::vector<Tensor> outputs = rival.take_outputs();
+  const auto& dumps = setup_.settings.dumps;
+  if (dumps.empty() || outputs.empty()) return;
+  enter(rival.index(), Phase::dump);
+  write_op_dump(dumps[rival.index()], {.coordinates = at(rival.index()),
+                                       .problem = point.problem,
+                                       .generator = tensors_.generator(),
+                                       .inputs = point.check,
+                                       .weights = weights(point.problem),
+                                       .outputs = outputs,
+                                       .answers = point.truth->answers()});
 }
 
 // The most that any case needs: of each routing, the one with the fewest tokens touches least.
@@ -243,8 +260,9 @@ std::int64_t OpSession::weight_sets(const PreparedOp& prepared) {
   for (const auto& [routing, c] : least) {
     const auto problem = op_problem_of(c, setup_.root);
     if (!problem) continue;
-    const OpWork work =
-        op_.work(*problem, op_.draw_inputs(*problem, draw(c, *problem, kFirstTimedStream)));
+    const OpWork work = op_.work(
+        *problem,
+        tensors_.inputs(op_, *problem, tensors_.draw(c.routing, *problem, kFirstTimedStream)));
     sets = std::max(sets, weight_sets_for_cold(work.weight_bytes, device.last_level_cache_bytes));
   }
   const auto& specs = prepared.problem.weights;

@@ -13,6 +13,7 @@
 #include "harness/measure/op_check.h"
 #include "harness/measure/prepare.h"
 #include "harness/measure/session.h"
+#include "harness/workload/op_tensors.h"
 
 namespace moegauge {
 
@@ -23,6 +24,7 @@ struct OpPoint {
   Launch launch = Launch::eager;
   std::vector<Tensor> check = {};               // at most 256 distinct tokens
   std::vector<std::vector<Tensor>> timed = {};  // one set of inputs per slot
+  bool given = false;                           // some of both are of a file
   std::int64_t distinct_tokens = 0;             // in `check`
   std::unique_ptr<const OpTruth> truth = {};    // of `check`
 };
@@ -46,6 +48,8 @@ class OpRival {
   std::optional<Fault> plan(const OpPoint& point);
   // nothing: right. Otherwise why there is no latency.
   std::optional<Unmeasured> check(const OpPoint& point);
+  // What was checked; empty where the kernel gave none. Once.
+  std::vector<Tensor> take_outputs() { return std::exchange(outputs_, {}); }
   std::optional<Fault> pilot(const OpPoint& point, double row_seconds);
   Member member(std::string name) { return timing_->member(std::move(name)); }
   // Timed outputs finite, one replay right again.
@@ -64,6 +68,7 @@ class OpRival {
   std::optional<TimedRun> timing_;
   Work work_;  // mean over the slots
   CheckResult check_;
+  std::vector<Tensor> outputs_;
 };
 
 class OpSession final : public Session {
@@ -74,15 +79,15 @@ class OpSession final : public Session {
   using Residence = std::variant<std::unique_ptr<ResidentOp>, Fault>;
 
   void measure_into(PointResult& result, std::span<const std::size_t> members) override;
-  OpDraw draw(const CaseCoordinates& c, const OpProblem& problem, std::uint64_t stream) const;
   OpPoint draw_point(const CaseCoordinates& c, OpProblem problem);
   std::variant<OpRival, Finished> admit(std::size_t index, const OpPoint& point, bool& tainted);
   Residence& reside(const PreparedOp& prepared);
+  void dump(OpRival& rival, const OpPoint& point);
   const std::vector<Tensor>& weights(const OpProblem& problem);
   std::int64_t weight_sets(const PreparedOp& prepared);
 
   const Op& op_;
-  const Distribution distribution_;
+  const OpTensors tensors_;
   std::optional<std::vector<Tensor>> weights_;
   std::map<const Backend*, Residence> residences_;
 };

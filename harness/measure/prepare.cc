@@ -6,8 +6,8 @@
 
 #include "harness/config_table.h"
 #include "harness/measure/candidates.h"
+#include "harness/workload/op_problem.h"
 #include "reference/base/input_error.h"
-#include "reference/ops/op.h"
 
 namespace moegauge {
 namespace {
@@ -137,25 +137,11 @@ Expected<PreparedCase, Unprepared> prepare_case(const CaseCoordinates& c, const 
 }
 
 Expected<OpProblem, Unmeasured> op_problem_of(const CaseCoordinates& c, const fs::path& root) {
-  if (replayed_file(c) || c.layer >= 0) {
-    throw InputError(case_id(c), "a single op with tensors from files",
-                     "generated inputs: this version replays whole layers only");
+  auto problem = described_op(c, root);
+  if (!problem) {
+    return Unexpected{not_measured(Status::unsupported, std::move(problem).error())};
   }
-  const Problem layer = problem_of(c, root);
-  const Model model = load_model(c.model, root);
-  OpProblem problem{.op = c.op,
-                    .layer = layer.layer,
-                    .scheme = layer.scheme,
-                    .router = router_of(model),
-                    .correction_bias = model.correction_bias,
-                    .tokens = c.tokens,
-                    .fields = op_fields_from(c.op_fields, case_id(c))};
-  const Op& op = *find_op(c.op);
-  for (const OpField& field : op.fields()) problem.fields.emplace(field.name, field.fallback);
-  if (auto undefined = op.describe(problem)) {
-    return Unexpected{not_measured(Status::unsupported, std::move(*undefined))};
-  }
-  return problem;
+  return std::move(problem).value();
 }
 
 Expected<PreparedOp, Unprepared> prepare_op(const CaseCoordinates& c, const OpProblem& problem,

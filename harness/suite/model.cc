@@ -119,6 +119,7 @@ struct LayerField {
 const std::vector<LayerField>& layer_fields() {
   using J = JsonCursor;
   static const std::vector<LayerField> all = {
+      {"experts", [](const J& v, Model& m) { m.layer.experts = v.integer(1, max_experts); }},
       {"top_k", [](const J& v, Model& m) { m.layer.top_k = v.integer(1, max_experts); }},
       {"activation", [](const J& v, Model& m) { m.layer.activation = read_activation(v); }},
       {"gate_up_order",
@@ -156,7 +157,9 @@ void read_layer_fields(const std::string& fields, const std::string& where, Mode
   }
 }
 
-std::string layer_fields_of(const Layer& layer) {
+namespace {
+
+nlohmann::json fields_of(const Layer& layer) {
   nlohmann::json fields;
   const Activation& activation = layer.activation;
   fields["activation"]["kind"] = activation_words[static_cast<std::size_t>(activation.kind)];
@@ -167,6 +170,28 @@ std::string layer_fields_of(const Layer& layer) {
   }
   fields["gate_up_order"] = order_names[static_cast<std::size_t>(layer.gate_up_order)];
   fields["router_weight_on_input"] = layer.router_weight_on_input;
+  return fields;
+}
+
+nlohmann::json fields_of(const Router& router, bool correction_bias) {
+  return {{"rule", std::string(to_string(router.rule))},
+          {"renormalize", router.renormalize},
+          {"groups", router.groups},
+          {"top_groups", router.top_groups},
+          {"scaling_factor", router.scaling_factor},
+          {"correction_bias", correction_bias}};
+}
+
+}  // namespace
+
+std::string layer_fields_of(const Layer& layer) { return fields_of(layer).dump(); }
+
+std::string layer_fields_of(const OpProblem& problem) {
+  nlohmann::json fields = fields_of(problem.layer);
+  // Of a rank's share of the experts a tensor tells how many it holds.
+  if (problem.layer.expert_map.empty()) fields["experts"] = problem.layer.experts;
+  fields["top_k"] = problem.layer.top_k;
+  fields["routing_rule"] = fields_of(problem.router, problem.correction_bias);
   return fields.dump();
 }
 

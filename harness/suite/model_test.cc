@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "harness/suite/own_fields.h"
 #include "harness/suite/suite.h"
 #include "reference/base/input_error.h"
 #include "reference/schemes/scheme.h"
@@ -161,6 +162,19 @@ TEST(RankLayer, DividesColumnsByTensorParallelism) {
   EXPECT_TRUE(layer.expert_map.empty());
   EXPECT_EQ(rank_refusal("qwen3-30b-a3b", 5, 1),
             "qwen3-30b-a3b: tp 5 does not divide the intermediate size 768; use a divisor");
+}
+
+TEST(RankLayer, HoldsFusedSharedExpertsBehindItsOwn) {
+  const Model deepseek = load_model("deepseek-v3", ".");
+  const Layer whole = with_fused_experts(rank_layer(deepseek, 1, 1), 1);
+  EXPECT_EQ(whole.experts, 257);
+  EXPECT_EQ(whole.top_k, 9);
+  EXPECT_TRUE(whole.expert_map.empty());
+  const Layer rank = with_fused_experts(rank_layer(deepseek, 1, 8), 1);
+  EXPECT_EQ(rank.local_experts(), 33);
+  EXPECT_EQ(rank.local_id(31), 31);
+  EXPECT_EQ(rank.local_id(32), -1);
+  EXPECT_EQ(rank.local_id(256), 32);
 }
 
 TEST(RankLayer, GivesTheFirstRankTheRemainderOfTheExperts) {

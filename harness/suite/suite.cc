@@ -12,6 +12,7 @@
 
 #include "harness/json/cursor.h"
 #include "harness/json/nearest.h"
+#include "harness/suite/own_fields.h"
 #include "harness/suite/replayed_tokens.h"
 #include "reference/base/input_error.h"
 #include "reference/inputs.h"
@@ -166,8 +167,8 @@ const std::vector<Field>& fields() {
 std::vector<std::string> field_names() {
   std::vector<std::string> names;
   for (const auto& field : fields()) names.push_back(field.key);
-  for (const Op* op : all_ops()) {
-    for (const OpField& field : op->fields()) names.push_back(field.name);
+  for (const std::string& op : op_names()) {
+    for (const OpField& field : own_fields(op)) names.push_back(field.name);
   }
   return names;
 }
@@ -190,13 +191,11 @@ OpValue read_op_value(const JsonCursor& value, const OpField& field) {
 }
 
 // Refuses fields of other ops; those of `defaults` are for the ops that have them.
-void require_own_fields(const JsonCursor& entry, const CaseCoordinates& c, const Op* op) {
+void require_own_fields(const JsonCursor& entry, const CaseCoordinates& c) {
   std::vector<std::string> own;
-  if (op != nullptr) {
-    for (const OpField& field : op->fields()) own.push_back(field.name);
-  }
-  for (const Op* other : all_ops()) {
-    for (const OpField& field : other->fields()) {
+  for (const OpField& field : own_fields(c.op)) own.push_back(field.name);
+  for (const std::string& other : op_names()) {
+    for (const OpField& field : own_fields(other)) {
       const auto found = entry.find(field.name);
       if (!found || std::ranges::find(own, field.name) != own.end()) continue;
       found->fail("the op " + c.op + " has no field " + in_quotes(field.name),
@@ -208,11 +207,9 @@ void require_own_fields(const JsonCursor& entry, const CaseCoordinates& c, const
 // The products of one case's op fields, in the op's order.
 std::vector<CaseCoordinates> expand_op_fields(const CaseCoordinates& c, const JsonCursor& entry,
                                               const std::optional<JsonCursor>& defaults) {
-  const Op* op = find_op(c.op);
-  require_own_fields(entry, c, op);
-  if (op == nullptr) return {c};
+  require_own_fields(entry, c);
   std::vector<OpFields> products = {OpFields{}};
-  for (const OpField& field : op->fields()) {
+  for (const OpField& field : own_fields(c.op)) {
     auto found = entry.find(field.name);
     if (!found && defaults) found = defaults->find(field.name);
     std::vector<OpValue> values = {field.fallback};
@@ -253,7 +250,10 @@ std::vector<CaseCoordinates> expand(const JsonCursor& entry,
     if (!found && defaults) found = defaults->find(field.key);
     if (!found) {
       if (field.key == "tokens" && std::ranges::all_of(cases, takes_a_file)) {
-        for (CaseCoordinates& c : cases) c.tokens = replayed_tokens(*replayed_file(c));
+        for (CaseCoordinates& c : cases) {
+          c.tokens = find_op(c.op) != nullptr ? replayed_op_tokens(c, context.root)
+                                              : replayed_tokens(*replayed_file(c));
+        }
       } else if (field.key == "model" || field.key == "scheme" || field.key == "tokens") {
         entry.fail("the key " + in_quotes(field.key) + " is missing",
                    "add it here or to the defaults");
@@ -280,6 +280,10 @@ void check_replay(const CaseCoordinates& c, const JsonCursor& entry) {
     entry.fail("the model replay with inputs " + in_quotes(c.inputs),
                "its inputs are file:PATH.safetensors");
   }
+  if (find_op(c.op) == nullptr && !c.op_fields.empty()) {
+    entry.fail("the model replay with " + op_label(c),
+               "its topk_ids say which experts every token goes to");
+  }
   if (c.tp != 1 || c.ep != 1) {
     entry.fail(
         "the model replay with tp " + std::to_string(c.tp) + " and ep " + std::to_string(c.ep),
@@ -300,10 +304,11 @@ class LayerCheck {
       entry.fail("fields " + c.fields + " beside the model " + in_quotes(c.model),
                  "the model says so itself; they are for the model replay");
     }
-    if (!done_.insert({c.model, c.tp, c.ep}).second) return;
+    if (!done_.insert({c.model, c.op_fields, c.tp, c.ep}).second) return;
     try {
       if (!models_.contains(c.model)) models_.emplace(c.model, load_model(c.model, root));
       rank_layer(models_.at(c.model), c.tp, c.ep);
+      fused_experts(c, models_.at(c.model));
     } catch (const InputError& error) {
       entry.fail(error.what(), "");
     }
@@ -311,7 +316,7 @@ class LayerCheck {
 
  private:
   std::map<std::string, Model> models_;
-  std::set<std::tuple<std::string, std::int64_t, std::int64_t>> done_;
+  std::set<std::tuple<std::string, std::string, std::int64_t, std::int64_t>> done_;
 };
 
 }  // namespace

@@ -60,6 +60,8 @@ std::string op_label(const CaseCoordinates& c);
 // CaseCoordinates::op_fields and what it says. op_fields_from throws InputError that names `where`.
 std::string op_fields_text(const OpFields& fields);
 OpFields op_fields_from(const std::string& text, const std::string& where);
+// All fields of the case's op, those at their default too.
+OpFields op_fields_of(const CaseCoordinates& c);
 
 inline constexpr std::string_view replay_model_name = "replay";
 // The file that a case takes its tensors from; nothing where all are generated.
@@ -114,14 +116,15 @@ std::filesystem::path model_file(const std::string& name_or_path,
 // Reads that file. Throws InputError.
 Model load_model(const std::string& name_or_path, const std::filesystem::path& root);
 // What a case of the model "replay", or the metadata of a dump, may say of its layer, with the
-// values that model files give these keys: top_k, activation (a kind without parameters may be a
-// string), gate_up_order, router_weight_on_input, and routing_rule for their `routing`.
+// values that model files give these keys: experts, top_k, activation (a kind without parameters
+// may be a string), gate_up_order, router_weight_on_input, and routing_rule for their `routing`.
 std::vector<std::string> layer_field_names();
 // Puts one field, or all of an object as text, into `model`. Throw InputError.
 void read_layer_field(const std::string& name, const JsonCursor& value, Model& model);
 void read_layer_fields(const std::string& fields, const std::string& where, Model& model);
 // Those of a layer that its tensors do not show.
 std::string layer_fields_of(const Layer& layer);
+std::string layer_fields_of(const OpProblem& problem);
 // Refuses a model that contradicts itself (top_k above experts, ...) or is larger than any. Throws
 // InputError.
 void check_model(const Model& model, const std::string& where);

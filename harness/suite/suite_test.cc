@@ -158,13 +158,26 @@ TEST_F(SuiteFile, RefusesFieldsOfAnotherOpAndWrongValuesOfOnesOwn) {
             "pair_out");
   EXPECT_EQ(one(R"("block_size": 8)"),
             "s.json:3: /cases/0/block_size: the op fused_moe has no field \"block_size\"; it has "
-            "none of its own");
+            "shared_experts");
   EXPECT_THAT(one(R"("op": "align", "blok_size": 8)"),
               testing::HasSubstr("did you mean \"block_size\"?"));
   EXPECT_THAT(one(R"("op": "align", "remote_experts": "skiped")"),
               testing::HasSubstr("did you mean \"skipped\"?"));
   EXPECT_THAT(one(R"("op": "align", "block_size": 0)"), testing::HasSubstr("/cases/0/block_size"));
   EXPECT_THAT(one(R"("op": "aling")"), testing::HasSubstr("did you mean \"align\"?"));
+}
+
+TEST_F(SuiteFile, KnowsLayersWithTheirSharedExpertsFused) {
+  const std::string rest = R"("scheme": "bf16", "tokens": 4}])";
+  const auto deepseek = ids(R"("cases": [{"model": "deepseek-v3", "shared_experts": ["separate",
+    "fused"], )" + rest);
+  EXPECT_EQ(deepseek.at(0).substr(0, 22), "fused_moe/deepseek-v3/");
+  EXPECT_EQ(deepseek.at(1).substr(0, 43), "fused_moe:shared_experts=fused/deepseek-v3/");
+  EXPECT_THAT(refusal(R"("cases": [{"model": "mixtral-8x7b", "shared_experts": "fused", )" + rest),
+              testing::HasSubstr("no shared experts to fuse"));
+  EXPECT_THAT(
+      refusal(R"("cases": [{"model": "deepseek-v3", "shared_experts": "appended", )" + rest),
+      testing::HasSubstr("separate"));
 }
 
 TEST_F(SuiteFile, RefusesMisspeltKeysAndNamesTheRightOne) {

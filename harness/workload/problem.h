@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 
 #include "harness/suite/suite.h"
 #include "kernels/backend.h"
@@ -11,6 +12,9 @@ namespace moegauge {
 // Throws InputError: an unknown model or scheme, a tp that does not divide N, a file of tensors
 // that cannot be read or does not fit.
 Problem problem_of(const CaseCoordinates& c, const std::filesystem::path& root);
+
+// That of a case. Throws InputError.
+std::shared_ptr<const Scheme> scheme_of(const CaseCoordinates& c);
 
 // The folder of the checkpoint that a case with a `layer` takes its weights from.
 std::filesystem::path checkpoint_folder(const CaseCoordinates& c);

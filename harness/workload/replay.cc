@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "harness/checkpoint/unpacked.h"
+#include "harness/workload/drawn_rows.h"
 #include "harness/workload/recent.h"
 #include "harness/workload/replay_file.h"
+#include "harness/workload/replay_layer.h"
 #include "reference/base/input_error.h"
 #include "reference/routing.h"
 #include "reference/schemes/matrix_storage.h"
@@ -159,22 +161,7 @@ struct Rows {
   bool has_x = false, has_ids = false, has_weights = false;
 };
 
-Router router_of(const ReplayFile& file, const Model& model) {
-  const auto rule = routing_rule_from(model.routing_rule);
-  if (!rule) {
-    file.fail("router_logits", "is there, and no routing rule",
-              R"(put "routing_rule": {"rule": ...} into the case, as in model files)");
-  }
-  return {.rule = *rule,
-          .experts = model.layer.experts,
-          .top_k = model.layer.top_k,
-          .renormalize = model.renormalize,
-          .groups = model.groups,
-          .top_groups = model.top_groups,
-          .scaling_factor = model.scaling_factor};
-}
-
-Rows given_rows(const ReplayFile& file, const Model& model) {
+Rows given_rows(const ReplayFile& file, const Model& model, std::int64_t fused) {
   Rows rows;
   const auto take = [&file](const char* name, auto& values) {
     const TensorInfo* tensor = file.find(name);
@@ -186,12 +173,11 @@ Rows given_rows(const ReplayFile& file, const Model& model) {
   rows.has_ids = take("topk_ids", rows.topk_ids);
   rows.has_weights = take("topk_weights", rows.topk_weights);
   if (const TensorInfo* logits = file.find("router_logits")) {
-    const Router router = router_of(file, model);
+    check_routing(file, model);
+    Router router = router_of(model);
+    router.shared_experts = fused;
     std::vector<float> bias;
-    if (take("correction_bias", bias) && router.rule != RoutingRule::grouped_sigmoid) {
-      file.fail("correction_bias", "is there and the routing rule is " + model.routing_rule,
-                "only grouped_sigmoid reads it");
-    }
+    take("correction_bias", bias);
     RoutedTokens routed = route(router, file.read_floats(*logits), logits->shape[0], bias);
     rows.topk_ids = std::move(routed.topk_ids);
     rows.topk_weights = std::move(routed.topk_weights);
@@ -203,14 +189,15 @@ Rows given_rows(const ReplayFile& file, const Model& model) {
 class ReplayedWorkload final : public Workload {
  public:
   ReplayedWorkload(std::unique_ptr<ReplayFile> file, const Model& model, const Problem& problem,
-                   const Generator& generator, Weights others)
+                   std::int64_t fused, const Generator& generator, Weights others)
       : file_(std::move(file)),
         problem_(problem),
+        fused_(fused),
         generator_(generator),
         other_quantization_of_(std::move(others.quantization_of)),
         other_originals_(others.originals),
         experts_(*file_, problem, std::move(others.experts)),
-        rows_(moegauge::given_rows(*file_, model)) {}
+        rows_(moegauge::given_rows(*file_, model, fused)) {}
 
   const ExpertSource& experts() const override { return experts_; }
 
@@ -224,9 +211,7 @@ class ReplayedWorkload final : public Workload {
     OwnedInputs inputs;
     inputs.tokens = tokens;
     if (given_rows() != GivenRows::all) {
-      inputs = generate_inputs(problem_.layer, generator_.distribution,
-                               parse_routing_law(routing, problem_.layer), tokens, generator_.seed,
-                               stream, problem_.scheme.get());
+      inputs = drawn_rows(problem_, fused_, generator_, routing, tokens, stream);
     }
     const auto put = [&](bool given, const auto& from, auto& to, std::int64_t width) {
       if (!given) return;
@@ -268,6 +253,7 @@ class ReplayedWorkload final : public Workload {
  private:
   const std::unique_ptr<ReplayFile> file_;
   const Problem problem_;
+  const std::int64_t fused_;
   const Generator generator_;
   const std::string other_quantization_of_;
   const std::optional<TensorDtype> other_originals_;
@@ -303,9 +289,9 @@ Generator replay_generator(const ReplayFile& file, std::uint64_t seed) {
 }
 
 std::unique_ptr<Workload> replayed_workload(std::unique_ptr<ReplayFile> file, const Model& model,
-                                            const Problem& problem, const Generator& generator,
-                                            Weights others) {
-  return std::make_unique<ReplayedWorkload>(std::move(file), model, problem, generator,
+                                            const Problem& problem, std::int64_t fused,
+                                            const Generator& generator, Weights others) {
+  return std::make_unique<ReplayedWorkload>(std::move(file), model, problem, fused, generator,
                                             std::move(others));
 }
 

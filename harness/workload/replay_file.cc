@@ -10,12 +10,10 @@
 namespace moegauge {
 namespace {
 
-// A dump holds the last three beside what it replays.
-std::vector<std::string> known_names() {
+std::vector<std::string> layer_names() {
   std::vector<std::string> names = {
-      "x",          "topk_ids", "topk_weights",  "x_scale", "h_scale",         "expert_map",
-      "w13_bias",   "w2_bias",  "router_logits", "output",  "correction_bias", "emulated",
-      "unquantized"};
+      "x",          "topk_ids", "topk_weights", "x_scale",       "h_scale",
+      "expert_map", "w13_bias", "w2_bias",      "router_logits", "correction_bias"};
   for (const Role role : {Role::w13, Role::w2}) {
     for (std::string& name : part_names(role)) names.push_back(std::move(name));
   }
@@ -24,13 +22,22 @@ std::vector<std::string> known_names() {
 
 }  // namespace
 
-ReplayFile::ReplayFile(const std::filesystem::path& path) : file_(path) {
-  const std::vector<std::string> known = known_names();
+void ReplayFile::require_names(std::span<const std::string> known,
+                               std::span<const std::string> ignored,
+                               const std::string& reader) const {
   for (const TensorInfo& tensor : file_.header().tensors) {
-    if (std::ranges::count(known, tensor.name) > 0) continue;
-    throw InputError(where(), "nothing reads a tensor called " + in_quotes(tensor.name),
+    if (std::ranges::count(known, tensor.name) + std::ranges::count(ignored, tensor.name) > 0) {
+      continue;
+    }
+    throw InputError(where(), reader + " reads a tensor called " + in_quotes(tensor.name),
                      suggestion(tensor.name, known));
   }
+}
+
+void ReplayFile::require_layer_names() const {
+  // What a dump holds beside what it replays.
+  static const std::vector<std::string> answers = {"output", "emulated", "unquantized"};
+  require_names(layer_names(), answers, "nothing");
 }
 
 std::string ReplayFile::metadata(std::string_view key) const {
@@ -46,7 +53,7 @@ std::size_t ReplayFile::require(const TensorInfo& tensor, std::span<const Tensor
     if (fits(tensor, forms[i])) return i;
     right += (i == 0 ? "" : ", or ") + describe(forms[i]);
   }
-  fail(tensor.name, "is " + describe(tensor), "the layer needs " + right);
+  fail(tensor.name, "is " + describe(tensor), "the case needs " + right);
 }
 
 void ReplayFile::fail(std::string_view name, const std::string& wrong,

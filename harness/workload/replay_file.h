@@ -17,13 +17,20 @@ namespace moegauge {
 
 class ReplayFile {
  public:
-  // Throws InputError, also for a tensor of a name that nothing would read: a misspelt one would be
-  // generated instead.
-  explicit ReplayFile(const std::filesystem::path& path);
+  // Throws InputError, as everything here.
+  explicit ReplayFile(const std::filesystem::path& path) : file_(path) {}
+
+  // Refuses a tensor that nothing would read: a misspelt one would be generated instead. Names in
+  // `ignored` pass and are not suggested.
+  void require_names(std::span<const std::string> known, std::span<const std::string> ignored,
+                     const std::string& reader) const;
+  // The same for whole layers.
+  void require_layer_names() const;
 
   // nullptr where there is none.
   const TensorInfo* find(std::string_view name) const { return file_.header().find(name); }
   std::string metadata(std::string_view key) const;  // empty where there is none
+  const SafetensorsFile& tensors() const { return file_; }
   std::string where() const { return file_.path().string(); }
 
   // The first of `forms` that the tensor fits; throws InputError that says what it is and what all

@@ -7,6 +7,7 @@
 
 #include "harness/json/nearest.h"
 #include "reference/base/input_error.h"
+#include "reference/routing.h"
 
 namespace moegauge {
 namespace {
@@ -145,16 +146,16 @@ void check_static_scale(const ReplayFile& file, const Problem& problem, const ch
   }
 }
 
-void check_rows(const ReplayFile& file, const Problem& problem) {
+void check_rows(const ReplayFile& file, const Problem& problem, std::int64_t fused) {
   const Layer& layer = problem.layer;
+  const std::int64_t routed = layer.experts - fused;
   check_form(file, "x", {{tensor_dtype_of(layer.dtype)}, {problem.tokens, layer.hidden_size}});
   const Shape pairs = {problem.tokens, layer.top_k};
   check_form(file, "topk_ids", {{TensorDtype::i32}, pairs});
   check_form(file, "topk_weights", {{TensorDtype::f32}, pairs});
-  check_form(
-      file, "router_logits",
-      {{TensorDtype::f32, TensorDtype::bf16, TensorDtype::f16}, {problem.tokens, layer.experts}});
-  check_form(file, "correction_bias", {{TensorDtype::f32}, {layer.experts}});
+  check_form(file, "router_logits",
+             {{TensorDtype::f32, TensorDtype::bf16, TensorDtype::f16}, {problem.tokens, routed}});
+  check_form(file, "correction_bias", {{TensorDtype::f32}, {routed}});
   check_range(file, "topk_ids", -1, layer.experts - 1);
   if (file.find("correction_bias") != nullptr && file.find("router_logits") == nullptr) {
     file.fail("correction_bias", "is there without router_logits", "only routing would read it");
@@ -210,13 +211,17 @@ Model replayed_model(const ReplayFile& file, const std::string& fields, const Sc
 void take_from_file(const ReplayFile& file, const Scheme& scheme, Layer& layer) {
   take_whole_size(file, scheme.traits().weight, layer);
   if (file.find("w13_bias") != nullptr || file.find("w2_bias") != nullptr) layer.expert_bias = true;
+  if (file.find("expert_map") != nullptr) layer.expert_map = given_expert_map(file, layer.experts);
+}
+
+std::vector<std::int32_t> given_expert_map(const ReplayFile& file, std::int64_t experts) {
   const TensorInfo* map = file.find("expert_map");
-  if (map == nullptr) return;
-  const TensorForm form = {{TensorDtype::i32}, {layer.experts}};
+  if (map == nullptr) return {};
+  const TensorForm form = {{TensorDtype::i32}, {experts}};
   file.require(*map, {&form, 1});
-  layer.expert_map = file.read<std::int32_t>(*map);
+  auto ids = file.read<std::int32_t>(*map);
   std::vector<std::int32_t> local;
-  for (const std::int32_t id : layer.expert_map) {
+  for (const std::int32_t id : ids) {
     if (id != -1) local.push_back(id);
   }
   std::ranges::sort(local);
@@ -226,11 +231,26 @@ void take_from_file(const ReplayFile& file, const Scheme& scheme, Layer& layer) 
               "-1, or each of 0 to one less than the number of local experts once");
   }
   if (local.empty()) file.fail("expert_map", "holds no local expert", "at least one is not -1");
+  return ids;
 }
 
-void check_tensors(const ReplayFile& file, const Problem& problem) {
+void check_routing(const ReplayFile& file, const Model& model) {
+  const bool logits = file.find("router_logits") != nullptr;
+  const bool bias = file.find("correction_bias") != nullptr;
+  const auto rule = routing_rule_from(model.routing_rule);
+  if ((logits || bias) && !rule) {
+    file.fail(logits ? "router_logits" : "correction_bias", "is there, and no routing rule",
+              R"(put "routing_rule": {"rule": ...} into the case, as in model files)");
+  }
+  if (bias && rule != RoutingRule::grouped_sigmoid) {
+    file.fail("correction_bias", "is there and the routing rule is " + model.routing_rule,
+              "only grouped_sigmoid reads it");
+  }
+}
+
+void check_tensors(const ReplayFile& file, const Problem& problem, std::int64_t fused) {
   const Layer& layer = problem.layer;
-  check_rows(file, problem);
+  check_rows(file, problem, fused);
   for (const Role role : {Role::w13, Role::w2}) check_weight(file, problem, role);
   const std::int64_t local = layer.local_experts();
   check_form(file, "w13_bias", {{TensorDtype::f32}, {local, 2 * layer.intermediate_size}});

@@ -15,8 +15,17 @@ Model replayed_model(const ReplayFile& file, const std::string& fields, const Sc
 // many columns the scale groups of w2 are, where a group index scatters this rank's over them.
 void take_from_file(const ReplayFile& file, const Scheme& scheme, Layer& layer);
 
+// The file's expert_map; empty where it has none. Throws InputError where it does not fit `experts`
+// or names no local expert, or one twice.
+std::vector<std::int32_t> given_expert_map(const ReplayFile& file, std::int64_t experts);
+
+// Refuses router_logits for a model without a routing rule, and a correction_bias beside a rule
+// that does not read it.
+void check_routing(const ReplayFile& file, const Model& model);
+
 // Throws InputError where a tensor does not fit the problem: names file, tensor, what it is and
-// what it should be. Looks at the values only of what indexes something.
-void check_tensors(const ReplayFile& file, const Problem& problem);
+// what it should be. Looks at the values only of what indexes something. Router logits are of all
+// experts but the last `fused`.
+void check_tensors(const ReplayFile& file, const Problem& problem, std::int64_t fused);
 
 }  // namespace moegauge

@@ -234,6 +234,73 @@ class Replay(unittest.TestCase):
                 for tensor in first:
                     self.assertEqual(first[tensor].tobytes(), again[tensor].tobytes(), (scheme, model, tensor))
 
+    def deepseek(self, shared=1):
+        with open(self.path("config.json"), "w") as file:
+            json.dump({"model_type": "deepseek_v3", "n_routed_experts": 6, "num_experts_per_tok": 2, "hidden_size": 160,
+                       "moe_intermediate_size": 72, "n_group": 3, "topk_group": 2, "topk_method": "noaux_tc",
+                       "norm_topk_prob": True, "routed_scaling_factor": 2.5, "scoring_func": "sigmoid",
+                       "n_shared_experts": shared, "hidden_act": "silu"}, file)
+
+    def test_fused_shared_experts_are_every_tokens_last_slots_at_weight_1(self):
+        for shared in (1, 2):
+            self.deepseek(shared)
+            fields = {"model": "config.json", "scheme": "fp8_block", "tokens": 7, "shared_experts": "fused"}
+            code, err, record, dump = self.run_case({**fields, "inputs": "gaussian"}, options=("--seed", "3"))
+            self.assertEqual(code, 0, err)
+            self.assertTrue(record["id"].startswith("fused_moe:shared_experts=fused/"))
+            self.assertEqual(dump["topk_ids"][:, 2:].tolist(), [list(range(6, 6 + shared))] * 7)
+            self.assertTrue((dump["topk_ids"][:, :2] < 6).all())
+            self.assertTrue((dump["topk_weights"][:, 2:] == 1).all())
+            np.testing.assert_allclose(dump["topk_weights"][:, :2].sum(1), 1, rtol=1e-6)
+            self.assertEqual(dump["w13"].shape[0], 6 + shared)
+            # The routed layer and the shared experts' own answers, added up.
+            both = dump["w13"].astype(np.float64), dump["w2"].astype(np.float64)
+            exact = peer.layer(dump["x"], *both, dump["topk_ids"][:, :2], dump["topk_weights"][:, :2])
+            for expert in range(6, 6 + shared):
+                exact += peer.layer(dump["x"], *both, np.full((7, 1), expert), np.ones((7, 1)))
+            self.assertLess(peer.relative(dump["unquantized"], exact), 1e-6)
+            # The dump is a layer of more experts, and still the same case.
+            os.rename(self.path("dump/case-00000.safetensors"), self.path("in.safetensors"))
+            for replay in (fields, {"model": "replay", "scheme": "fp8_block"}):
+                code, err, _, again = self.run_case(replay)
+                self.assertEqual(code, 0, err)
+                for tensor in dump:
+                    self.assertEqual(dump[tensor].tobytes(), again[tensor].tobytes(), tensor)
+
+    def test_router_logits_choose_beside_fused_shared_experts(self):
+        self.deepseek()
+        logits = self.rng.standard_normal((5, 6)).astype(np.float32)
+        fields = {"model": "config.json", "scheme": "bf16", "shared_experts": "fused"}
+        code, err, _, dump = self.run_case(fields, {"router_logits": logits})
+        self.assertEqual(code, 0, err)
+        self.assertEqual(dump["topk_ids"][:, 2].tolist(), [6] * 5)
+        self.assertEqual(dump["topk_weights"][:, 2].tolist(), [1] * 5)
+        np.testing.assert_allclose(dump["topk_weights"][:, :2].sum(1), 2.5, rtol=1e-6)
+        self.refused({"router_logits": np.zeros((5, 7), np.float32)}, "F32 [5, 7]", "[5, 6]", fields=fields)
+        self.refused({"topk_ids": np.zeros((5, 2), np.int32)}, "I32 [5, 2]", "I32 [5, 3]", fields=fields)
+
+    def test_experts_elsewhere_and_fused_ones_here(self):
+        self.deepseek()
+        fields = {"model": "config.json", "scheme": "bf16", "tokens": 9, "ep": 3, "shared_experts": "fused"}
+        code, err, _, dump = self.run_case({**fields, "inputs": "gaussian"})
+        self.assertEqual(code, 0, err)
+        self.assertEqual(dump["expert_map"].tolist(), [0, 1, -1, -1, -1, -1, 2])
+        self.assertEqual(dump["w13"].shape[0], 3)
+        exact = peer.layer(dump["x"], dump["w13"], dump["w2"], dump["topk_ids"], dump["topk_weights"],
+                           expert_map=dump["expert_map"])
+        self.assertLess(peer.relative(dump["unquantized"], exact), 1e-6)
+
+    def test_nothing_to_fuse_is_refused(self):
+        for model in ("mixtral-8x7b", "replay"):
+            with open(self.path("suite.json"), "w") as file:
+                json.dump({"schema": "moegauge.suite/1", "name": "s", "cases": [
+                    {"model": model, "scheme": "bf16", "tokens": 1, "shared_experts": "fused",
+                     "inputs": "file:in.safetensors" if model == "replay" else "gaussian"}]}, file)
+            peer.write(self.path("in.safetensors"), self.rows())
+            done = subprocess.run([BINARY, "run", self.path("suite.json")], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("shared_experts", done.stderr)
+
     def refused(self, tensors, *words, fields=None):
         code, err, _, _ = self.run_case({"model": "config.json", "scheme": "fp8_block", "tokens": 5, **(fields or {})}, tensors)
         self.assertEqual(code, 2, err)

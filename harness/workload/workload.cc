@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "harness/checkpoint/checkpoint_experts.h"
+#include "harness/suite/own_fields.h"
+#include "harness/workload/drawn_rows.h"
 #include "harness/workload/problem.h"
 #include "harness/workload/replay.h"
 #include "harness/workload/tensor_form.h"
@@ -19,16 +21,15 @@ Distribution parse_distribution(const CaseCoordinates& c) {
 
 class DrawnWorkload final : public Workload {
  public:
-  DrawnWorkload(const Problem& problem, const Generator& generator, Weights weights)
-      : problem_(problem), generator_(generator), weights_(std::move(weights)) {}
+  DrawnWorkload(const Problem& problem, std::int64_t fused, const Generator& generator,
+                Weights weights)
+      : problem_(problem), fused_(fused), generator_(generator), weights_(std::move(weights)) {}
 
   const ExpertSource& experts() const override { return *weights_.experts; }
   GivenRows given_rows() const override { return GivenRows::none; }
   OwnedInputs draw(const std::string& routing, std::int64_t tokens,
                    std::uint64_t stream) const override {
-    return generate_inputs(problem_.layer, generator_.distribution,
-                           parse_routing_law(routing, problem_.layer), tokens, generator_.seed,
-                           stream, problem_.scheme.get());
+    return drawn_rows(problem_, fused_, generator_, routing, tokens, stream);
   }
   Generator generator() const override { return generator_; }
   std::string quantization_of() const override { return weights_.quantization_of; }
@@ -36,6 +37,7 @@ class DrawnWorkload final : public Workload {
 
  private:
   const Problem problem_;
+  const std::int64_t fused_;
   const Generator generator_;
   const Weights weights_;
 };
@@ -62,14 +64,17 @@ std::unique_ptr<Workload> make_workload(const CaseCoordinates& c, const Problem&
                                         const std::filesystem::path& root,
                                         const WorkloadSettings& settings) {
   const auto path = replayed_file(c);
+  const Model model = model_of(c, root);
+  const std::int64_t fused = fused_experts(c, model);
   if (!path) {
     const Generator generator = {parse_distribution(c), settings.seed};
     return std::make_unique<DrawnWorkload>(
-        problem, generator, make_weights(c, problem, root, generator, settings.unit_spread));
+        problem, fused, generator, make_weights(c, problem, root, generator, settings.unit_spread));
   }
   auto file = std::make_unique<ReplayFile>(*path);
+  file->require_layer_names();
   const Generator generator = replay_generator(*file, settings.seed);
-  return replayed_workload(std::move(file), model_of(c, root), problem, generator,
+  return replayed_workload(std::move(file), model, problem, fused, generator,
                            make_weights(c, problem, root, generator, settings.unit_spread));
 }
 

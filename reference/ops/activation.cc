@@ -27,6 +27,13 @@ class ActivationOp final : public Op {
     return std::nullopt;
   }
 
+  void infer(const GivenTensors& given, OpProblem& p) const override {
+    p.tokens = given.extent("gate_up", 2, 0, p.tokens);
+    p.layer.intermediate_size = given.extent("gate_up", 2, 1) / 2;
+    ignore_experts(p.layer);
+    ignore_sizes({&p.layer.hidden_size});
+  }
+
   std::vector<Tensor> draw_inputs(const OpProblem& p, const OpDraw& draw) const override {
     auto inputs = make_tensors(p.inputs);
     std::ranges::copy(draw_rows(p, draw, p.tokens, 2 * p.layer.intermediate_size),
@@ -50,7 +57,8 @@ class ActivationOp final : public Op {
                       .magnitude = {},
                       .dtype = p.layer.dtype,
                       .limits = half_limits(p.layer.dtype),
-                      .quantization_of = "the output before it is rounded"};
+                      .quantization_of = "the output before it is rounded",
+                      .not_compared = rows_with_infinity(gate_up, p.tokens)};
     ThreadPool pool(threads);
     pool.parallel_for(p.tokens, [&](std::int64_t m) {
       const double* const row = gate_up.data() + m * 2 * n;

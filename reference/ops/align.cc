@@ -27,8 +27,25 @@ namespace {
 
 class AlignTruth final : public OpTruth {
  public:
-  AlignTruth(std::vector<ExpertBlocks> experts, std::int64_t block, std::int32_t padding)
-      : experts_(std::move(experts)), block_(block), padding_(padding) {}
+  AlignTruth(std::vector<ExpertBlocks> experts, std::int64_t block, std::int32_t padding,
+             std::int64_t entries)
+      : experts_(std::move(experts)), block_(block), padding_(padding), entries_(entries) {}
+
+  std::vector<Tensor> answers() const override {
+    std::vector<Tensor> all = {Tensor({"emulated_sorted_token_ids", TensorType::int32, {entries_}}),
+                               Tensor({"emulated_expert_ids", TensorType::int32, {blocks()}}),
+                               Tensor({"emulated_num_tokens_post_padded", TensorType::int32, {1}})};
+    const auto sorted = all[0].as<std::int32_t>(), experts = all[1].as<std::int32_t>();
+    std::ranges::fill(sorted, padding_);
+    std::ranges::fill(experts, -1);
+    for (const ExpertBlocks& s : experts_) {
+      std::ranges::copy(s.pairs, sorted.begin() + s.begin);
+      std::fill(experts.begin() + s.begin / block_, experts.begin() + s.end / block_, s.expert);
+    }
+    all[2].as<std::int32_t>()[0] =
+        static_cast<std::int32_t>(experts_.empty() ? 0 : experts_.back().end);
+    return all;
+  }
 
   OpErrors judge(std::span<const Tensor> outputs) const override {
     const auto sorted = outputs[0].as<std::int32_t>();
@@ -49,6 +66,8 @@ class AlignTruth final : public OpTruth {
   }
 
  private:
+  std::int64_t blocks() const { return (entries_ + block_ - 1) / block_; }
+
   static void expect(EntryCount& count, const Tensor& tensor, std::int64_t index,
                      std::int64_t found, std::int64_t right) {
     count.expect(found == right, index,
@@ -71,6 +90,7 @@ class AlignTruth final : public OpTruth {
   std::vector<ExpertBlocks> experts_;
   std::int64_t block_;
   std::int32_t padding_;
+  std::int64_t entries_;
 };
 
 class Align final : public Op {
@@ -103,6 +123,21 @@ class Align final : public Op {
     return std::nullopt;
   }
 
+  // Without a map, and where the case does not say, there are as many experts as the ids name.
+  void infer(const GivenTensors& given, OpProblem& p) const override {
+    p.tokens = given.extent("topk_ids", 2, 0, p.tokens);
+    if (p.layer.top_k == 0) p.layer.top_k = given.extent("topk_ids", 2, 1);
+    p.layer.experts = given.extent("expert_map", 1, 0, p.layer.experts);
+    const GivenTensor* ids = given.find("topk_ids");
+    if (p.layer.experts == 0 && ids != nullptr && ids->integers) {
+      p.layer.experts = std::max<std::int64_t>(p.layer.top_k, 1);
+      for (const std::int64_t id : ids->integers()) {
+        p.layer.experts = std::max(p.layer.experts, id + 1);
+      }
+    }
+    ignore_sizes({&p.layer.hidden_size, &p.layer.intermediate_size});
+  }
+
   std::vector<Tensor> draw_inputs(const OpProblem& p, const OpDraw& draw) const override {
     auto inputs = make_tensors(p.inputs);
     std::ranges::copy(draw_ids(p.layer, draw.law, p.tokens, draw.seed, draw.stream),
@@ -111,6 +146,10 @@ class Align final : public Op {
       std::ranges::copy(p.layer.expert_map, inputs[1].as<std::int32_t>().begin());
     }
     return inputs;
+  }
+
+  void check(const OpProblem& p, std::span<const Tensor> inputs) const override {
+    for (const Tensor& ids : inputs) require_ids(ids, p.layer.experts);
   }
 
   OpWork work(const OpProblem& p, std::span<const Tensor>) const override {
@@ -122,14 +161,13 @@ class Align final : public Op {
                                        int) const override {
     const Tensor& ids = tensor_named(inputs, "topk_ids");
     const Tensor* map = find_tensor(inputs, "expert_map");
-    require_ids(ids, p.layer.experts);
-    if (map != nullptr) require_ids(*map, p.layer.experts);
+    check(p, inputs);
     const auto all = ids.as<std::int32_t>();
     const std::int64_t block = p.number("block_size");
     return std::make_unique<AlignTruth>(
         aligned(all, map != nullptr ? map->as<std::int32_t>() : std::span<const std::int32_t>(),
                 p.layer.experts, block, p.word("remote_experts") == "skipped"),
-        block, static_cast<std::int32_t>(all.size()));
+        block, static_cast<std::int32_t>(all.size()), p.outputs[0].elements());
   }
 };
 

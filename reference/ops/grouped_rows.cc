@@ -1,6 +1,7 @@
 #include "reference/ops/grouped_rows.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 #include "reference/base/input_error.h"
@@ -63,6 +64,36 @@ GroupedShape grouped_shape(const OpProblem& p) {
                             : is(p, "layout", "sorted") && gate_up ? p.tokens
                                                                    : pairs;
   return {role, experts, rows, b.rows, b.cols};
+}
+
+void infer_grouped_gemm(const GivenTensors& given, OpProblem& p) {
+  const GivenTensor* a = given.find("a");
+  // Counts of rows are of the other two layouts; a third axis of a is batched's.
+  if (is(p, "layout", "sorted") && given.find("rows_per_expert") != nullptr) {
+    p.fields["layout"] =
+        std::string(a != nullptr && a->shape.size() == 3 ? "batched" : "contiguous");
+  }
+  const std::int64_t columns = given.extent("b", 3, 1);
+  if (columns % 2 != 0) p.fields["gemm"] = std::string("down");  // gate and up are even
+  const bool gate_up = is(p, "gemm", "gate_up"), sorted = is(p, "layout", "sorted");
+  const bool batched = is(p, "layout", "batched");
+  if (p.layer.top_k == 0 && !(sorted && gate_up)) p.layer.top_k = 1;
+  const std::size_t axes = batched ? 3 : 2;
+  if (a != nullptr) {
+    const std::int64_t rows = given.extent("a", axes, axes - 2);
+    p.tokens = batched || (sorted && gate_up) ? rows : rows / p.layer.top_k;
+  }
+  const std::int64_t contracted = given.extent("a", axes, axes - 1);
+  p.layer.hidden_size = gate_up ? contracted : columns;
+  p.layer.intermediate_size = gate_up ? columns / 2 : contracted;
+  const std::int64_t held =
+      std::max(given.extent("b", 3, 0), given.extent("rows_per_expert", 1, 0));
+  p.layer.experts = held;
+  if (held == 0 || held >= p.layer.top_k) return;
+  // A rank's share of the experts that tokens choose from.
+  p.layer.experts = p.layer.top_k;
+  p.layer.expert_map.assign(static_cast<std::size_t>(p.layer.top_k), -1);
+  std::iota(p.layer.expert_map.begin(), p.layer.expert_map.begin() + held, 0);
 }
 
 std::vector<RowUse> row_uses(const OpProblem& p, std::span<const Tensor> inputs) {

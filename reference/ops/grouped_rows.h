@@ -17,6 +17,9 @@ struct GroupedShape {
 };
 GroupedShape grouped_shape(const OpProblem& problem);
 
+// Op::infer.
+void infer_grouped_gemm(const GivenTensors& given, OpProblem& problem);
+
 // Row `output` of the result is row `source` of a times an expert's matrix.
 struct RowUse {
   std::int32_t output, source, expert;

@@ -86,12 +86,58 @@ OpErrors RowsTruth::judge(const Tensor& output) const {
   const std::vector<double>& before = unquantized.empty() ? exact : unquantized;
   const auto compared = static_cast<std::int64_t>(from.size());
   const auto against = [&](const std::vector<double>& x, const std::vector<double>& b) {
-    return measure_error(x, b, magnitude, compared, cols, to, dtype);
+    return measure_error(x, b, magnitude, compared, cols, to, dtype, not_compared);
   };
   OpErrors errors = {against(a, emulated), against(gather(emulated, to, cols), before),
                      against(a, before), quantization_of, std::nullopt};
   errors.wrong = beyond(errors.implementation, limits);
   return errors;
+}
+
+std::vector<Tensor> RowsTruth::answers() const {
+  const std::int64_t output_rows =
+      truth_row.empty() ? rows : static_cast<std::int64_t>(truth_row.size());
+  const auto shape = output_shape.empty() ? std::vector{output_rows, cols} : output_shape;
+  std::vector<Tensor> all;
+  const auto add = [&](const char* name, const std::vector<double>& from, auto rounded) {
+    Tensor& tensor = all.emplace_back(TensorSpec{name, TensorType::fp64, shape});
+    poison(tensor);
+    for (std::int64_t r = 0; r < output_rows; ++r) {
+      const std::int64_t row = truth_row.empty() ? r : truth_row[static_cast<std::size_t>(r)];
+      if (row < 0) continue;
+      std::transform(from.begin() + row * cols, from.begin() + (row + 1) * cols,
+                     tensor.as<double>().begin() + r * cols, rounded);
+    }
+  };
+  add("emulated", exact, [this](double value) { return round_to(dtype, value); });
+  add("unquantized", unquantized.empty() ? exact : unquantized, [](double value) { return value; });
+  return all;
+}
+
+Tensor named(std::string name, const Tensor& tensor) {
+  Tensor copy = tensor;
+  copy.spec.name = std::move(name);
+  return copy;
+}
+
+std::vector<std::uint8_t> rows_with_infinity(std::span<const double> values, std::int64_t rows) {
+  std::vector<std::uint8_t> found(static_cast<std::size_t>(rows));
+  if (rows == 0) return found;
+  const std::size_t width = values.size() / found.size();
+  for (std::size_t r = 0; r < found.size(); ++r) {
+    const auto row = values.subspan(r * width, width);
+    found[r] = std::ranges::any_of(row, [](double value) { return std::isinf(value); }) ? 1 : 0;
+  }
+  return found;
+}
+
+void ignore_sizes(std::initializer_list<std::int64_t*> sizes) {
+  for (std::int64_t* size : sizes) *size = std::max<std::int64_t>(*size, 1);
+}
+
+void ignore_experts(Layer& layer) {
+  ignore_sizes({&layer.top_k});
+  layer.experts = std::max(layer.experts, layer.top_k);
 }
 
 std::vector<std::uint16_t> draw_rows(const OpProblem& problem, const OpDraw& draw,

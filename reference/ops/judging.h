@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
@@ -54,8 +55,15 @@ struct RowsTruth {
   // Row r of the output is compared with row truth_row[r], and where that is -1 with nothing;
   // empty: with its own.
   std::vector<std::int32_t> truth_row = {};
+  // [rows], or empty: 1 for one that holds infinities, or is made of some, and is not compared.
+  std::vector<std::uint8_t> not_compared = {};
+  // Of the output; empty: [rows, cols].
+  std::vector<std::int64_t> output_shape = {};
 
   OpErrors judge(const Tensor& output) const;
+  // `emulated` and `unquantized` in fp64, rows as in the output; NaN in those that nothing is
+  // compared with.
+  std::vector<Tensor> answers() const;
 };
 
 // The truth of an op whose one output is such a matrix.
@@ -65,6 +73,7 @@ class MatrixTruth final : public OpTruth {
   OpErrors judge(std::span<const Tensor> outputs) const override {
     return rows_.judge(outputs.front());
   }
+  std::vector<Tensor> answers() const override { return rows_.answers(); }
 
  private:
   RowsTruth rows_;
@@ -75,6 +84,16 @@ std::vector<std::uint16_t> draw_rows(const OpProblem& problem, const OpDraw& dra
                                      std::int64_t rows, std::int64_t cols);
 // Router weights [tokens, top_k] as a layer's are drawn.
 std::vector<float> draw_weights_of_pairs(const OpProblem& problem, const OpDraw& draw);
+
+// A copy under another name.
+Tensor named(std::string name, const Tensor& tensor);
+// [rows] 1 for each that holds an infinity.
+std::vector<std::uint8_t> rows_with_infinity(std::span<const double> values, std::int64_t rows);
+
+// For Op::infer: sizes that the op does not read become 1, where the case does not say.
+void ignore_sizes(std::initializer_list<std::int64_t*> sizes);
+// The same of experts and top_k, in their order.
+void ignore_experts(Layer& layer);
 
 // Bytes of all tensors of these specs together.
 double bytes_of(std::span<const TensorSpec> specs);

@@ -19,6 +19,21 @@ std::optional<std::string> Op::not_finite(const OpProblem&, std::span<const Tens
   return std::nullopt;
 }
 
+std::vector<Tensor> Op::draw_beside(const OpProblem& problem, const OpDraw& draw,
+                                    std::vector<Tensor> given) const {
+  std::vector<Tensor> inputs;
+  if (given.size() < problem.inputs.size()) {
+    inputs = draw_inputs(problem, draw);
+  } else {
+    inputs = make_tensors(problem.inputs);
+  }
+  for (Tensor& tensor : given) {
+    *std::ranges::find(inputs, tensor.spec.name, [](const Tensor& t) { return t.spec.name; }) =
+        std::move(tensor);
+  }
+  return inputs;
+}
+
 const Op* find_op(std::string_view name) {
   const auto found =
       std::ranges::find_if(all_ops(), [&](const Op* op) { return op->name() == name; });

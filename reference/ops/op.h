@@ -17,6 +17,7 @@
 #include "reference/error.h"
 #include "reference/inputs.h"
 #include "reference/op_problem.h"
+#include "reference/ops/given.h"
 
 namespace moegauge {
 
@@ -61,6 +62,8 @@ class OpTruth {
   virtual ~OpTruth() = default;
   // `outputs` as problem.outputs says, in that order.
   virtual OpErrors judge(std::span<const Tensor> outputs) const = 0;
+  // The answer itself, for dumps: `emulated`, `unquantized`, or `emulated_NAME` of each output.
+  virtual std::vector<Tensor> answers() const = 0;
 };
 
 class Op {
@@ -79,13 +82,24 @@ class Op {
   // sentence.
   virtual std::optional<std::string> describe(OpProblem& problem) const = 0;
 
+  // Where a layer is what its tensors say: puts what they say into problem.layer's sizes and into
+  // problem.tokens, which are 0 or what the case says; of fields at their fallback it may choose
+  // those that the tensors need. A size that is read and not known stays 0, one that never is read
+  // becomes 1.
+  virtual void infer(const GivenTensors& given, OpProblem& problem) const = 0;
+
   // Of a described problem.
   virtual std::vector<Tensor> draw_weights(const OpProblem&, const OpDraw&) const { return {}; }
   virtual std::vector<Tensor> draw_inputs(const OpProblem& problem, const OpDraw& draw) const = 0;
+  // The inputs where some are given: the others drawn, so that they fit.
+  virtual std::vector<Tensor> draw_beside(const OpProblem& problem, const OpDraw& draw,
+                                          std::vector<Tensor> given) const;
+  // Throws InputError where the inputs contradict themselves (an id out of range), as truth() does.
+  virtual void check(const OpProblem&, std::span<const Tensor>) const {}
   virtual OpWork work(const OpProblem& problem, std::span<const Tensor> inputs) const = 0;
   // The truth of these tensors, wherever they come from. `drawn`: how they were drawn, so that what
-  // stood before a quantisation can be made again; nullptr where nobody knows. Throws InputError
-  // where the inputs contradict themselves (an id out of range).
+  // stood before a quantisation can be made again; nullptr where nobody knows. Throws InputError as
+  // check() does.
   virtual std::unique_ptr<const OpTruth> truth(const OpProblem& problem,
                                                std::span<const Tensor> weights,
                                                std::span<const Tensor> inputs, const OpDraw* drawn,

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "reference/base/input_error.h"
 #include "reference/ops/judging.h"
 #include "reference/ops/quantization.h"
 #include "reference/schemes/units.h"
@@ -24,6 +25,10 @@ class QuantizeTruth final : public OpTruth {
   QuantizeTruth(const OperandTraits& traits, const UnitGrid& grid, std::vector<float> x,
                 Quantized right)
       : traits_(traits), grid_(grid), x_(std::move(x)), right_(std::move(right)) {}
+
+  std::vector<Tensor> answers() const override {
+    return {named("emulated_q", right_.codes), named("emulated_scale", right_.scales)};
+  }
 
   OpErrors judge(std::span<const Tensor> outputs) const override {
     EntryCount scales, codes;
@@ -53,13 +58,30 @@ class QuantizeTruth final : public OpTruth {
     const auto code = [&](double slack) {
       return encode_activation(traits_, static_cast<float>(quotient * (1 + slack)));
     };
-    const bool right = found == right_.codes.as<std::uint8_t>()[i] ||
-                       found == code(kQuotientSlack) || found == code(-kQuotientSlack);
+    const std::uint8_t expected = right_.codes.as<std::uint8_t>()[i];
+    const bool right = found == expected || found == code(kQuotientSlack) ||
+                       found == code(-kQuotientSlack) || (is_nan(expected) && is_nan(found));
     count.expect(right, static_cast<std::int64_t>(i), [&] {
-      return entry_is("q", static_cast<std::int64_t>(i), found,
-                      right_.codes.as<std::uint8_t>()[i]) +
-             " (codes)";
+      return entry_is("q", static_cast<std::int64_t>(i), found, expected) + " (codes)";
     });
+  }
+
+  // Either sign of it.
+  bool is_nan(std::uint8_t code) const {
+    return (traits_.element == Element::e4m3fn && (code & 0x7Fu) == 0x7Fu) ||
+           (traits_.element == Element::e4m3fnuz && code == 0x80u);
+  }
+
+  // Distances say nothing of rows that hold an infinity, or a NaN that no code stands for; their
+  // codes and scales are looked at like all others.
+  std::vector<std::uint8_t> not_compared(const std::vector<double>& x,
+                                         const std::vector<double>& right) const {
+    auto rows = rows_with_infinity(x, grid_.rows);
+    const auto width = static_cast<std::size_t>(grid_.cols);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      if (std::isnan(x[i]) && !std::isnan(right[i])) rows[i / width] = 1;
+    }
+    return rows;
   }
 
   OpErrors errors(std::span<const Tensor> outputs, const EntryCount& scales,
@@ -69,8 +91,9 @@ class QuantizeTruth final : public OpTruth {
     const std::vector<double> x(x_.begin(), x_.end());
     std::vector<double> magnitude = x;
     for (double& value : magnitude) value = std::fabs(value);
+    const auto left_out = not_compared(x, right);
     const auto against = [&](const std::vector<double>& a, const std::vector<double>& b) {
-      return measure_error(a, b, magnitude, grid_.rows, grid_.cols, {}, Dtype::bf16);
+      return measure_error(a, b, magnitude, grid_.rows, grid_.cols, {}, Dtype::bf16, left_out);
     };
     OpErrors errors = {against(found, right), against(right, x), against(found, x),
                        "activations before quantisation", scales.sentence()};
@@ -104,6 +127,13 @@ class Quantize final : public Op {
     return std::nullopt;
   }
 
+  void infer(const GivenTensors& given, OpProblem& p) const override {
+    p.tokens = given.extent("x", 2, 0, p.tokens);
+    p.layer.hidden_size = given.extent("x", 2, 1);
+    ignore_experts(p.layer);
+    ignore_sizes({&p.layer.intermediate_size});
+  }
+
   std::vector<Tensor> draw_inputs(const OpProblem& p, const OpDraw& draw) const override {
     auto inputs = make_tensors(p.inputs);
     Layer layer = p.layer;
@@ -118,6 +148,15 @@ class Quantize final : public Op {
     return inputs;
   }
 
+  void check(const OpProblem&, std::span<const Tensor> inputs) const override {
+    const Tensor* given = find_tensor(inputs, "x_scale");
+    if (given == nullptr) return;
+    const float scale = given->as<float>()[0];
+    if (!(scale > 0 && std::isfinite(scale))) {
+      throw InputError("x_scale", "a scale of " + std::to_string(scale), "a positive number");
+    }
+  }
+
   OpWork work(const OpProblem& p, std::span<const Tensor>) const override {
     return {.operand_bytes = bytes_of(p.inputs) + bytes_of(p.outputs)};
   }
@@ -125,6 +164,7 @@ class Quantize final : public Op {
   std::unique_ptr<const OpTruth> truth(const OpProblem& p, std::span<const Tensor>,
                                        std::span<const Tensor> inputs, const OpDraw*,
                                        int) const override {
+    check(p, inputs);
     const OperandTraits traits = p.scheme->traits().activation;
     const UnitGrid grid(p.tokens, p.layer.hidden_size, traits.unit);
     const std::vector<double> wide = decoded(tensor_named(inputs, "x"));

@@ -84,6 +84,24 @@ TEST(Quantize, LetsATieFallEitherWay) {
   EXPECT_TRUE(wrong(0x3A));
 }
 
+// amax of 2 over 448: 2 is the maximum, a NaN stays one of either sign, infinity saturates.
+TEST(Quantize, TakesAnyNanForANanAndSaturatesInfinity) {
+  const OpProblem p = op_problem("quantize", layer(3), "fp8_tensor", 1);
+  const auto wrong = [&](std::uint16_t x, std::uint8_t code) {
+    const std::vector<Tensor> inputs = {tensor_of(p.inputs, "x", Bits{0x4000, x, 0})};
+    const std::vector<Tensor> outputs = {
+        tensor_of(p.outputs, "q", Codes{0x7E, code, 0}),
+        tensor_of(p.outputs, "scale", std::vector<float>{2.0f / 448})};
+    return op_named("quantize").truth(p, {}, inputs, nullptr, 1)->judge(outputs).wrong.value_or("");
+  };
+  EXPECT_EQ(wrong(0x7FC0, 0x7F), "");
+  EXPECT_EQ(wrong(0x7FC0, 0xFF), "");
+  EXPECT_NE(wrong(0x7FC0, 0x7E), "");
+  EXPECT_EQ(wrong(0x7F80, 0x7E), "");
+  EXPECT_EQ(wrong(0xFF80, 0xFE), "");
+  EXPECT_NE(wrong(0x7F80, 0x7F), "");
+}
+
 TEST(Quantize, TakesACalibratedScaleAsItIs) {
   const OpProblem p = op_problem("quantize", layer(4), "fp8_tensor_static", 1);
   const std::vector<Tensor> inputs = {tensor_of(p.inputs, "x", kX),

@@ -33,6 +33,16 @@ class Reduce final : public Op {
     return std::nullopt;
   }
 
+  void infer(const GivenTensors& given, OpProblem& p) const override {
+    p.tokens = given.extent("pairs", 3, 0, given.extent("topk_weights", 2, 0, p.tokens));
+    p.layer.hidden_size = given.extent("pairs", 3, 2);
+    if (p.layer.top_k == 0) {
+      p.layer.top_k = given.extent("pairs", 3, 1, given.extent("topk_weights", 2, 1));
+    }
+    ignore_sizes({&p.layer.intermediate_size});
+    p.layer.experts = std::max(p.layer.experts, p.layer.top_k);
+  }
+
   std::vector<Tensor> draw_inputs(const OpProblem& p, const OpDraw& draw) const override {
     auto inputs = make_tensors(p.inputs);
     const auto bits = draw_rows(p, draw, p.tokens * p.layer.top_k, p.layer.hidden_size);
@@ -65,7 +75,8 @@ class Reduce final : public Op {
                       .magnitude = std::vector<double>(static_cast<std::size_t>(p.tokens * k)),
                       .dtype = p.layer.dtype,
                       .limits = half_limits(p.layer.dtype),
-                      .quantization_of = "the output before it is rounded"};
+                      .quantization_of = "the output before it is rounded",
+                      .not_compared = rows_with_infinity(pairs, p.tokens)};
     ThreadPool pool(threads);
     pool.parallel_for(p.tokens, [&](std::int64_t m) {
       for (std::int64_t t = 0; t < top_k; ++t) {

@@ -126,6 +126,18 @@ class RouteTruth final : public OpTruth {
   RouteTruth(Router router, Tensor logits, const Tensor* bias)
       : router_(router), logits_(std::move(logits)), bias_(bias ? *bias : Tensor()) {}
 
+  std::vector<Tensor> answers() const override {
+    const auto logits = logits_.as<float>();
+    const std::int64_t tokens = std::ssize(logits) / router_.experts;
+    const RoutedTokens routed = route(router_, logits, tokens, bias_.as<float>());
+    std::vector<Tensor> all = {
+        Tensor({"emulated_topk_ids", TensorType::int32, {tokens, router_.slots()}}),
+        Tensor({"emulated_topk_weights", TensorType::fp32, {tokens, router_.slots()}})};
+    std::ranges::copy(routed.topk_ids, all[0].as<std::int32_t>().begin());
+    std::ranges::copy(routed.topk_weights, all[1].as<float>().begin());
+    return all;
+  }
+
   OpErrors judge(std::span<const Tensor> outputs) const override {
     const auto slots = static_cast<std::size_t>(router_.slots());
     const auto experts = static_cast<std::size_t>(router_.experts);
@@ -204,6 +216,16 @@ class Route final : public Op {
     p.outputs = {{"topk_ids", TensorType::int32, {p.tokens, p.router.slots()}},
                  {"topk_weights", TensorType::fp32, {p.tokens, p.router.slots()}}};
     return std::nullopt;
+  }
+
+  void infer(const GivenTensors& given, OpProblem& p) const override {
+    p.tokens = given.extent("router_logits", 2, 0, p.tokens);
+    p.layer.experts =
+        given.extent("router_logits", 2, 1, given.extent("correction_bias", 1, 0, p.layer.experts));
+    // What a dump holds beside the routed ones.
+    const std::int64_t slots = given.extent("topk_ids", 2, 1);
+    p.router.shared_experts = std::max<std::int64_t>(slots - p.layer.top_k, 1);
+    ignore_sizes({&p.layer.hidden_size, &p.layer.intermediate_size});
   }
 
   // The routing law speaks through the logits: experts that it draws for a token are raised.

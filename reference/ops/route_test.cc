@@ -117,6 +117,17 @@ TEST(Route, IsDefinedWhereNothingIsLeft) {
   EXPECT_EQ(wrong({sigmoid, Floats(4, -kInfinity)}, {0, 1}, {0, 0}), "");
 }
 
+// sigmoid(-87) is 1.6e-38; fp32's normal numbers end at 1.2e-38.
+TEST(Route, GivesNoWeightWhereEverySigmoidIsBelowWhatFp32Holds) {
+  Router router = {.rule = RoutingRule::grouped_sigmoid, .experts = 4, .top_k = 2};
+  router.renormalize = true;
+  for (const float logit : {-88.0f, -200.0f, -1000.0f}) {
+    EXPECT_EQ(wrong({router, {logit, logit, logit, logit}}, {0, 1}, {0, 0}), "");
+    EXPECT_NE(wrong({router, {logit, logit, logit, logit}}, {0, 1}, {0.5f, 0.5f}), "");
+  }
+  EXPECT_EQ(wrong({router, {-80, -80, -80, -80}}, {0, 1}, {0.5f, 0.5f}), "");
+}
+
 TEST(Route, TakesEachExpertForAGroup) {
   const Router router = {
       .rule = RoutingRule::grouped_sigmoid, .experts = 4, .top_k = 2, .groups = 4, .top_groups = 2};

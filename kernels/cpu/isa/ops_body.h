@@ -154,9 +154,9 @@ MOEGAUGE_INLINE F load_scores(const float* p, std::int64_t n) {
 }
 MOEGAUGE_INLINE F or_never(F x) { return select(x == x, x, splat(kNever)); }
 MOEGAUGE_INLINE F larger(F a, F b) { return select(b > a, b, a); }
-// Exactly 0 at -infinity, where exp_approx is clamped.
+// Exactly 0 from where exp_approx is clamped on (reference/routing.h).
 MOEGAUGE_INLINE F sigmoid_or_zero(F x) {
-  return select(x == splat(kNever), splat(0.0f), sigmoid(x));
+  return select(x < splat(-87.0f), splat(0.0f), sigmoid(x));
 }
 
 inline float largest_lane(F v) {

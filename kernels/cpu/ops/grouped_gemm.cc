@@ -7,91 +7,17 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <vector>
 
-#include "kernels/cpu/buffer.h"
 #include "kernels/cpu/cpu_config.h"
 #include "kernels/cpu/layer_kernel.h"
 #include "kernels/cpu/ops/cpu_op.h"
-#include "kernels/cpu/packed_weights.h"
+#include "kernels/cpu/ops/grouped_experts.h"
+#include "kernels/cpu/ops/grouped_rows.h"
 #include "reference/formats/e8m0.h"
 
 namespace moegauge::cpu {
 namespace {
-
-std::int64_t contracted_of(const OpProblem& p) { return p.inputs[0].shape.back(); }
-std::int64_t columns_of(const OpProblem& p) { return p.outputs[0].shape.back(); }
-
-// A layer whose second GEMM is the one asked for: its columns are not paired.
-Layer as_down(const OpProblem& p) {
-  Layer layer = p.layer;
-  layer.hidden_size = columns_of(p);
-  layer.intermediate_size = contracted_of(p);
-  layer.expert_bias = false;
-  return layer;
-}
-
-// The same for sizing tasks, which looks at the columns of a layer's first GEMM.
-Layer for_tasks(const OpProblem& p) {
-  Layer layer = p.layer;
-  layer.hidden_size = contracted_of(p);
-  layer.intermediate_size = columns_of(p);
-  return layer;
-}
-
-Recipe recipe_of(const OpProblem& p) { return find_recipe(*p.scheme, p.layer)->recipe; }
-
-MatrixLayout layout_of(const OpProblem& p, const KernelTable& kernels) {
-  const Recipe recipe = recipe_of(p);
-  return {as_down(p), Role::w2, recipe,
-          kernels.weight_layout(recipe.weight, kernels.dot_unit(recipe.activation))};
-}
-
-class PackedExperts final : public OpWeights {
- public:
-  PackedExperts(const OpProblem& p, std::span<const Tensor> weights, int sets,
-                const OpContext& context)
-      : layout_(layout_of(p, context.kernels())) {
-    const Served served = *find_recipe(*p.scheme, p.layer);
-    const std::int64_t experts = p.layer.local_experts();
-    for (int set = 0; set < sets; ++set) sets_.emplace_back(experts * layout_.bytes());
-    context.pool->parallel_for(experts, [&](std::int64_t e) {
-      layout_.pack(matrix(weights, experts, e), {}, *served.scheme,
-                   sets_[0].data() + e * layout_.bytes());
-      for (std::size_t set = 1; set < sets_.size(); ++set) {
-        std::copy_n(sets_[0].data() + e * layout_.bytes(), layout_.bytes(),
-                    sets_[set].data() + e * layout_.bytes());
-      }
-    });
-  }
-
-  const MatrixLayout& layout() const { return layout_; }
-  const std::byte* expert(int set, std::int64_t e) const {
-    return sets_[static_cast<std::size_t>(set)].data() + e * layout_.bytes();
-  }
-
- private:
-  ConstMatrix matrix(std::span<const Tensor> weights, std::int64_t experts, std::int64_t e) const {
-    ConstMatrix m = {.shape = layout_.shape()};
-    const auto part = [&](const char* name) -> std::span<const std::byte> {
-      const Tensor* tensor = find_tensor(weights, name);
-      if (tensor == nullptr) return {};
-      const std::size_t bytes = tensor->bytes.size() / static_cast<std::size_t>(experts);
-      return std::span(tensor->bytes).subspan(static_cast<std::size_t>(e) * bytes, bytes);
-    };
-    m.values = part("b");
-    m.scales = part("b_scale");
-    m.zero_points = part("b_zero_point");
-    m.group_index = part("b_g_idx");
-    return m;
-  }
-
-  MatrixLayout layout_;
-  std::vector<Array<std::byte>> sets_;
-};
-
-enum class Layout : std::uint8_t { sorted, contiguous, batched };
 
 class GroupedGemmKernel final : public OpKernel {
  public:
@@ -100,13 +26,11 @@ class GroupedGemmKernel final : public OpKernel {
 
   void run(int weight_set, std::span<const Tensor> inputs, std::span<Tensor> outputs) override;
   void poison() override;
-  std::optional<std::string> wrong(std::span<const Tensor> inputs) const override;
+  std::optional<std::string> wrong(std::span<const Tensor> inputs) const override {
+    return rows_.wrong(inputs);
+  }
 
  private:
-  // One row of the output: of which row of a, and where that is encoded.
-  struct Row {
-    std::int32_t output, source, encoded;
-  };
   struct Task {  // rows [row, row + rows) of an expert, tiles [tile, tile_end) of its matrix
     std::int64_t expert, row, rows, tile, tile_end;
   };
@@ -121,15 +45,11 @@ class GroupedGemmKernel final : public OpKernel {
     const float* a = nullptr;
   };
 
-  static const Tensor& named(std::span<const Tensor> tensors, const char* name) {
-    return *find_tensor(tensors, name);
-  }
   std::int64_t contracted(const std::byte* expert) const {
     return layout_.reordered() ? std::ssize(layout_.packed_from(expert)) : layout_.elements();
   }
 
-  void place(std::span<const Tensor> inputs);
-  void place_sorted(std::span<const Tensor> inputs);
+  void hold_rows();
   void encode(const Tensor& a, const Tensor* scales);
   void widen(const Tensor& a, std::int64_t row, float* out) const;
   float scale_of(const Tensor& scales, std::int64_t row, std::int64_t group) const;
@@ -138,9 +58,7 @@ class GroupedGemmKernel final : public OpKernel {
   void multiply(const Task& task, const std::byte* expert, Thread& thread,
                 std::uint16_t* output) const;
 
-  const Layout form_;
-  const bool gate_up_;
-  const std::int64_t experts_, tokens_, top_k_, block_;
+  const std::int64_t experts_;
   const std::int64_t columns_, elements_;  // of the output, of a row of a
   const Recipe recipe_;
   const CpuConfig config_;
@@ -152,9 +70,7 @@ class GroupedGemmKernel final : public OpKernel {
   ThreadPool& pool_;
   const std::int64_t steps_, groups_;  // of one encoded row; groups_ of its scales
 
-  std::vector<std::int64_t> begin_;  // [experts + 1]: expert e's rows
-  std::vector<Row> rows_;
-  std::vector<std::int32_t> sources_;  // of each encoded row; -1: not used in this call
+  GroupedRows rows_;
   std::vector<Task> tasks_;
   Array<float> encoded_, encoded_scales_;
   std::vector<Thread> threads_;
@@ -162,14 +78,7 @@ class GroupedGemmKernel final : public OpKernel {
 
 GroupedGemmKernel::GroupedGemmKernel(const OpProblem& p, const CpuConfig& config,
                                      const OpContext& context, const PackedExperts& weights)
-    : form_(p.word("layout") == "sorted"       ? Layout::sorted
-            : p.word("layout") == "contiguous" ? Layout::contiguous
-                                               : Layout::batched),
-      gate_up_(p.word("gemm") == "gate_up"),
-      experts_(p.layer.local_experts()),
-      tokens_(p.tokens),
-      top_k_(p.layer.top_k),
-      block_(p.number("block_size")),
+    : experts_(p.layer.local_experts()),
       columns_(columns_of(p)),
       elements_(contracted_of(p)),
       recipe_(recipe_of(p)),
@@ -182,15 +91,12 @@ GroupedGemmKernel::GroupedGemmKernel(const OpProblem& p, const CpuConfig& config
       pool_(*context.pool),
       steps_(layout_.elements() / elements_per_step(unit_)),
       groups_(recipe_.activation_scale == ActivationScale::none ? 0 : layout_.groups()),
-      begin_(static_cast<std::size_t>(experts_ + 1)),
-      rows_(static_cast<std::size_t>(tokens_ * top_k_)),
-      // Tokens are encoded once however many experts they go to.
-      sources_(static_cast<std::size_t>(form_ == Layout::sorted && gate_up_ ? tokens_
-                                                                            : tokens_ * top_k_)),
-      encoded_(std::ssize(sources_) * steps_),
-      encoded_scales_(std::ssize(sources_) * groups_),
+      rows_(p),
+      encoded_(std::ssize(rows_.sources()) * steps_),
+      encoded_scales_(std::ssize(rows_.sources()) * groups_),
       threads_(static_cast<std::size_t>(context.pool->threads())) {
-  const std::int64_t rows = std::min(config.block_m, std::max<std::int64_t>(std::ssize(rows_), 1));
+  const std::int64_t pairs = p.outputs[0].elements() / std::max<std::int64_t>(columns_, 1);
+  const std::int64_t rows = std::min(config.block_m, std::max<std::int64_t>(pairs, 1));
   for (Thread& t : threads_) {
     t.wide = Array<float>(elements_);
     t.packed = Array<float>(rows * steps_);
@@ -220,79 +126,13 @@ void GroupedGemmKernel::poison() {
   }
 }
 
-std::optional<std::string> GroupedGemmKernel::wrong(std::span<const Tensor> inputs) const {
-  const std::int64_t pairs = tokens_ * top_k_;
-  if (form_ != Layout::sorted) {
-    std::int64_t rows = 0;
-    for (const std::int32_t count : named(inputs, "rows_per_expert").as<std::int32_t>()) {
-      rows += count;
-      if (count < 0 || rows > pairs || (form_ == Layout::batched && count > tokens_)) {
-        return "rows_per_expert holds " + std::to_string(count) + ", more than there is room for";
-      }
-    }
-    return std::nullopt;
+// Batches may hold more rows than there are pairs.
+void GroupedGemmKernel::hold_rows() {
+  const std::int64_t rows = std::ssize(rows_.sources());
+  if (rows * steps_ > std::ssize(encoded_.span())) {
+    encoded_ = Array<float>(rows * steps_);
+    encoded_scales_ = Array<float>(rows * groups_);
   }
-  const std::int64_t end = named(inputs, "num_tokens_post_padded").as<std::int32_t>()[0];
-  const auto sorted = named(inputs, "sorted_token_ids").as<std::int32_t>();
-  if (end < 0 || end > std::ssize(sorted) || end % block_ != 0) {
-    return "num_tokens_post_padded is " + std::to_string(end) + "; whole blocks of " +
-           std::to_string(block_) + " are served";
-  }
-  std::vector<bool> seen(static_cast<std::size_t>(pairs));
-  for (const std::int32_t pair : sorted.first(static_cast<std::size_t>(end))) {
-    if (pair == pairs) continue;
-    if (pair < 0 || pair > pairs || seen[static_cast<std::size_t>(pair)]) {
-      return "sorted_token_ids holds " + std::to_string(pair) +
-             ", no pair or one that stands twice";
-    }
-    seen[static_cast<std::size_t>(pair)] = true;
-  }
-  for (const std::int32_t expert : named(inputs, "expert_ids")
-                                       .as<std::int32_t>()
-                                       .first(static_cast<std::size_t>(end / block_))) {
-    if (expert >= experts_) return "expert_ids holds " + std::to_string(expert);
-  }
-  return std::nullopt;
-}
-
-void GroupedGemmKernel::place_sorted(std::span<const Tensor> inputs) {
-  const std::int32_t* const sorted = named(inputs, "sorted_token_ids").as<std::int32_t>().data();
-  const std::int32_t* const block_expert = named(inputs, "expert_ids").as<std::int32_t>().data();
-  const std::int64_t end = named(inputs, "num_tokens_post_padded").as<std::int32_t>()[0];
-  const auto padding = static_cast<std::int32_t>(tokens_ * top_k_);
-  const auto over_entries = [&](const auto& fn) {
-    for (std::int64_t i = 0; i < end; ++i) {
-      const std::int32_t expert = block_expert[i / block_];
-      if (expert >= 0 && sorted[i] != padding) fn(static_cast<std::size_t>(expert), sorted[i]);
-    }
-  };
-  // Blocks may come in any order of experts: counted, then placed.
-  over_entries([&](std::size_t e, std::int32_t) { ++begin_[e + 1]; });
-  std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
-  std::vector<std::int64_t> next(begin_.begin(), begin_.end() - 1);
-  std::ranges::fill(sources_, -1);
-  over_entries([&](std::size_t e, std::int32_t pair) {
-    const std::int32_t source = gate_up_ ? pair / static_cast<std::int32_t>(top_k_) : pair;
-    rows_[static_cast<std::size_t>(next[e]++)] = {pair, source, source};
-    sources_[static_cast<std::size_t>(source)] = source;
-  });
-}
-
-void GroupedGemmKernel::place(std::span<const Tensor> inputs) {
-  std::ranges::fill(begin_, 0);
-  if (form_ == Layout::sorted) return place_sorted(inputs);
-  const auto counts = named(inputs, "rows_per_expert").as<std::int32_t>();
-  std::int32_t next = 0;
-  for (std::size_t e = 0; e < counts.size(); ++e) {
-    const auto first = static_cast<std::int32_t>(static_cast<std::int64_t>(e) * tokens_);
-    for (std::int32_t i = 0; i < counts[e]; ++i, ++next) {
-      const std::int32_t row = form_ == Layout::batched ? first + i : next;
-      rows_[static_cast<std::size_t>(next)] = {row, row, next};
-      sources_[static_cast<std::size_t>(next)] = row;
-    }
-    begin_[e + 1] = next;
-  }
-  std::fill(sources_.begin() + next, sources_.end(), -1);
 }
 
 void GroupedGemmKernel::widen(const Tensor& a, std::int64_t row, float* out) const {
@@ -315,7 +155,7 @@ void GroupedGemmKernel::widen(const Tensor& a, std::int64_t row, float* out) con
 
 float GroupedGemmKernel::scale_of(const Tensor& scales, std::int64_t row,
                                   std::int64_t group) const {
-  const std::int64_t across = scales.spec.shape.size() > 1 ? scales.spec.shape[1] : 0;
+  const std::int64_t across = scales.spec.shape.size() > 1 ? scales.spec.shape.back() : 0;
   const auto at = static_cast<std::size_t>(row * across +
                                            std::min(group, std::max<std::int64_t>(across - 1, 0)));
   return scales.spec.type == TensorType::e8m0 ? e8m0_to_float(scales.as<std::uint8_t>()[at])
@@ -330,9 +170,9 @@ void GroupedGemmKernel::encode(const Tensor& a, const Tensor* scales) {
                              .unit = unit_,
                              .scaling = {.maximum = recipe_.scaling.maximum}};
   pool_.parallel_for(
-      std::ssize(sources_),
+      std::ssize(rows_.sources()),
       [&](std::int64_t i, int t) {
-        const std::int32_t source = sources_[static_cast<std::size_t>(i)];
+        const std::int32_t source = rows_.sources()[static_cast<std::size_t>(i)];
         if (source < 0) return;
         float* const wide = threads_[static_cast<std::size_t>(t)].wide.data();
         widen(a, source, wide);
@@ -351,9 +191,8 @@ void GroupedGemmKernel::make_tasks() {
   tasks_.clear();
   const std::int64_t step = config_.block_n / layout_.tile_columns();
   for (std::int64_t e = 0; e < experts_; ++e) {
-    const std::int64_t end = begin_[static_cast<std::size_t>(e) + 1];
-    for (std::int64_t row = begin_[static_cast<std::size_t>(e)]; row < end;
-         row += config_.block_m) {
+    const std::int64_t end = rows_.begin(e + 1);
+    for (std::int64_t row = rows_.begin(e); row < end; row += config_.block_m) {
       const std::int64_t rows = std::min(config_.block_m, end - row);
       for (std::int64_t tile = 0; tile < layout_.tiles(); tile += step) {
         tasks_.push_back({e, row, rows, tile, std::min(tile + step, layout_.tiles())});
@@ -367,7 +206,7 @@ void GroupedGemmKernel::pack(const Task& task, const std::byte* expert, Thread& 
   thread.holds_row = task.row;
   const std::int64_t groups = layout_.groups();
   for (std::int64_t r = 0; r < task.rows; ++r) {
-    const std::int64_t from = rows_[static_cast<std::size_t>(task.row + r)].encoded;
+    const std::int64_t from = rows_.row(task.row + r).encoded;
     const float* row = encoded_.data() + from * steps_;
     if (layout_.reordered()) {
       const std::span<const std::int32_t> order = layout_.packed_from(expert);
@@ -420,7 +259,7 @@ void GroupedGemmKernel::multiply(const Task& task, const std::byte* expert, Thre
     const std::int64_t begin = tile * layout_.tile_columns();
     const std::int64_t count = std::min<std::int64_t>(layout_.tile_columns(), columns_ - begin);
     for (std::int64_t r = 0; r < task.rows; ++r) {
-      const std::int64_t row = rows_[static_cast<std::size_t>(task.row + r)].output;
+      const std::int64_t row = rows_.row(task.row + r).output;
       kernels_.narrow(type_, thread.c.data() + r * vectors * kVector, count,
                       output + row * columns_ + begin);
     }
@@ -429,7 +268,8 @@ void GroupedGemmKernel::multiply(const Task& task, const std::byte* expert, Thre
 
 void GroupedGemmKernel::run(int weight_set, std::span<const Tensor> inputs,
                             std::span<Tensor> outputs) {
-  place(inputs);
+  rows_.place(inputs);
+  hold_rows();
   encode(inputs[0], find_tensor(inputs, "a_scale"));
   make_tasks();
   for (Thread& thread : threads_) thread.holds_row = -1;
