@@ -204,7 +204,7 @@ std::vector<std::string> check_table(const ConfigTable& table, const Problem& pr
                                      const Device& device,
                                      const std::map<std::string, std::string>& environment) {
   const std::map<std::string, std::string> must_match = {
-      {"scheme", problem.scheme->name()},
+      {"scheme", problem.scheme->config_scheme()},
       {"hidden_size", std::to_string(problem.layer.hidden_size)},
       {"top_k", std::to_string(problem.layer.top_k)},
       {"group_size", std::to_string(problem.scheme->traits().weight.unit.cols)}};

@@ -258,6 +258,19 @@ TEST(Metadata, RefusesAFileOfAnotherLayer) {
             "t.json: /group_size: tuned for group_size \"32\"; this layer has \"128\"");
 }
 
+// The kernels of a device that has FP8 in one flavour serve both, and weights that were MXFP8 once.
+TEST(Metadata, OfAFileServesEveryFlavourOfItsScheme) {
+  const ConfigTable table = {.metadata = {{"scheme", "fp8_block"}, {"group_size", "128"}}};
+  Problem problem = qwen_rank();
+  for (const char* scheme :
+       {"fp8_block", "fp8_block_fnuz", "fp8_block_fnuz224", "fp8_block_frommx_fnuz"}) {
+    problem.scheme = make_scheme(scheme);
+    EXPECT_TRUE(check_table(table, problem, device_named("gfx942")).empty()) << scheme;
+  }
+  EXPECT_EQ(make_scheme("fp8_tensor_static_fnuz224")->config_scheme(), "fp8_tensor_static");
+  EXPECT_EQ(make_scheme("w4a16_g32_zp")->config_scheme(), "w4a16_g32_zp");
+}
+
 TEST(Metadata, OfAnotherDeviceOrCompilerIsStale) {
   const ConfigTable table = {.metadata = {{"device", "NVIDIA H200 NVL"},
                                           {"driver", "550.1"},

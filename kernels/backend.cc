@@ -32,6 +32,13 @@ std::string_view to_string(RefusalReason reason) {
   return "unknown";
 }
 
+std::optional<Refusal> Backend::refuses_on(std::string_view, const Problem& problem) const {
+  auto refusal = refuses(problem);
+  const bool of_machine = refusal && (refusal->reason == RefusalReason::device_absent ||
+                                      refusal->reason == RefusalReason::memory);
+  return of_machine ? std::nullopt : refusal;
+}
+
 std::optional<Refusal> Backend::refuses_op(const OpProblem& problem) const {
   return Refusal{RefusalReason::op, "the " + std::string(name()) + " backend has no kernel for " +
                                         problem.op + " alone; it serves whole layers"};

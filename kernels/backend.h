@@ -190,6 +190,8 @@ class Backend {
   // such. Where a file was tuned with another, the record says `stale`.
   virtual std::map<std::string, std::string> toolchain() const { return {}; }
   virtual std::optional<Refusal> refuses(const Problem& problem) const = 0;
+  // What its kernels refuse on devices of an architecture (kernels/arch.h), here or not.
+  virtual std::optional<Refusal> refuses_on(std::string_view arch, const Problem& problem) const;
   // Whether Launch::graph is served; where not, such a request runs eagerly and the record says so.
   virtual bool serves_graphs() const { return false; }
   virtual Config default_config(const Problem& problem) const = 0;

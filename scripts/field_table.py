@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Markdown tables of results of the suites that ask what the field asks: ptpc-vs-backends, mxfp8-converted,
-tuned-vs-default, router-weight-on-input, wna16-expert-scaling.
+tuned-vs-default, router-weight-on-input, wna16-expert-scaling; and of schemes-cpu.
 
 field_table.py RESULT.json... > docs/performance/field-cpu.md
 """
@@ -16,7 +16,10 @@ SUITES = {
     "tuned-vs-default": ("config", "tokens", "Tuned against default config"),
     "router-weight-on-input": ("model", "tokens", "Router weight on the input, and on the output"),
     "wna16-expert-scaling": ("config", "experts", "One launch for all experts, and one per expert"),
+    "schemes-cpu": ("tokens", "scheme", "Every scheme beside bf16"),
 }
+# Whose column the others are held against is that of each row's own batch size in this scheme.
+BESIDE = {"schemes-cpu": "bf16"}
 HEAD = """# What the field asks, on this machine's terms
 
 Made by `scripts/field_table.py` from the files named below; do not edit.
@@ -24,7 +27,8 @@ Made by `scripts/field_table.py` from the files named below; do not edit.
 Microseconds a call, median; `~` marks a median whose 95% interval is wider than 1% either way. A ratio is the first column's
 time over the other's, with a 95% interval: above 1, the other is faster. It was measured in alternation where rivals share a
 point, and else (marked `m`) is that of the medians with the widest interval that theirs allow. *format*, *kernel*: what the number format costs and what
-the kernel adds, relative L2. Each row is a verdict of its own; no mean decides.
+the kernel adds, relative L2. *of floor*: the part of the time that the case's bytes and operations take at the rates measured
+in the same run. Each row is a verdict of its own; no mean decides.
 """
 
 
@@ -54,7 +58,7 @@ def blocks(cases, across, down):
     for case in cases:
         title = []
         for key in ("model", "scheme", "executed_backend", "config"):
-            if key == across or key == "executed_backend" or (key == "model" and down == "experts"):
+            if key in (across, down, "executed_backend") or (key == "model" and down == "experts"):
                 continue
             if key == "config" and value(case, key) == "default":
                 title.append("default config")
@@ -138,6 +142,25 @@ def table(title, rows, down, comparisons):
     return out + ([""] + said if said else []) + reasons(rows)
 
 
+def table_beside(title, rows, beside, comparisons):
+    """A row per scheme: at each batch size its time, how near its floor, and the ratio of the time of `beside` to it."""
+    tokens = sorted({m for row in rows.values() for m in row})
+    head = ["scheme"]
+    for m in tokens:
+        head += ["M=%d us" % m, "of floor", "%s / this" % beside]
+    head += ["M=%d %s" % (tokens[-1], kind) for kind in ("format", "kernel")]
+    out = ["", "### " + title, "", "| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    for name, row in rows.items():
+        cells = [name]
+        for m in tokens:
+            case = row.get(m)
+            ok = case is not None and case["status"] == "ok"
+            ratio, _ = shown_ratio(ratio_of(rows[beside].get(m), case, comparisons))
+            cells += [time_of(case), "%.0f%%" % (100 * case["roofline"]["fraction"]) if ok else "", "" if name == beside else ratio]
+        out.append("| " + " | ".join(cells + errors_of(row.get(tokens[-1]))) + " |")
+    return out + reasons(rows)
+
+
 def reasons(rows):
     """Why a case has no time, each reason once."""
     told = {}
@@ -160,7 +183,10 @@ def report(paths):
         comparisons = {(c["a"], c["b"]): c for c in result.get("comparisons", [])}
         out += ["", "## " + title, "", "`%s` (suite `%s`, %s)" % (path, suite, context["date"][:10])]
         for name, rows in blocks(result["cases"], across, down).items():
-            out += table(name, rows, down, comparisons)
+            if suite in BESIDE:
+                out += table_beside(name, rows, BESIDE[suite], comparisons)
+            else:
+                out += table(name, rows, down, comparisons)
     return "\n".join(out) + "\n"
 
 

@@ -18,7 +18,7 @@ namespace {
 struct ConvertCommand {
   std::string in, out, to, flavor;
   std::vector<std::int64_t> block = {128, 128};
-  bool allow_nonfinite = false;
+  bool allow_nonfinite = false, sync = false;
 };
 
 void declare_options(CLI::App& app, ConvertCommand& o) {
@@ -38,6 +38,8 @@ void declare_options(CLI::App& app, ConvertCommand& o) {
       ->check(CLI::Range(std::int64_t{1}, max_block_extent));
   app.add_flag("--allow-nonfinite", o.allow_nonfinite,
                "Convert tensors that hold NaN or infinity too");
+  app.add_flag("--sync", o.sync,
+               "Wait until a new OUT is on the disk, as for one that is replaced");
   app.footer(
       "Converts MXFP8 to block FP8: every F8_E4M3 tensor NAME [.., rows, cols] with E8M0 scales\n"
       "[.., rows, cols/32] (dtype F8_E8M0 or U8; called NAME_scale, NAME_scale_inv, NAME.scale,\n"
@@ -80,6 +82,7 @@ int convert(const ConvertCommand& o, const Environment& environment) {
       o.in, o.out,
       {.target = {.block_rows = o.block[0], .block_cols = o.block[1], .fnuz = o.flavor == "fnuz"},
        .allow_non_finite = o.allow_nonfinite,
+       .sync = o.sync,
        .before_write = throw_if_interrupted},
       pool, [&](const ConvertedTensor& tensor) {
         environment.out << shown(tensor.name, tensor.shape, tensor.sums) << '\n' << std::flush;

@@ -54,6 +54,17 @@ void check_entries(const ConfigTable& table, const Backend& backend, const Probl
   }
 }
 
+// Found by its name, which says neither hidden size nor top_k: another layer's may have the name.
+void check_tuned_file(const fs::path& file, const Backend& backend, const Problem& problem) {
+  const ConfigTable table = load_config_table(file);
+  try {
+    check_table(table, problem, backend.device());
+  } catch (const InputError&) {
+    return;
+  }
+  check_entries(table, backend, problem);
+}
+
 void check_table_file(const fs::path& file, const Backend& backend, const Problem& problem) {
   const ConfigTable table = load_config_table(file);
   check_table(table, problem, backend.device());
@@ -101,7 +112,7 @@ void check_config(const CaseCoordinates& c, const Problem& problem, const Backen
       const fs::path file = tuned_config_file(backend, problem);
       std::error_code ignored;
       if (file.empty() || !fs::exists(root / file, ignored)) return;
-      return check_table_file(root / file, backend, problem);
+      return check_tuned_file(root / file, backend, problem);
     }
     case ConfigRequest::Kind::file:
       return check_table_file(request.file, backend, problem);

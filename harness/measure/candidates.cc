@@ -41,21 +41,17 @@ Candidate candidate_for(const Refuses& refuses, const Backend& backend, bool non
   return candidate;
 }
 
-// A backend names what it never serves before what this machine lacks.
 std::optional<Refusal> refuses_on(const ArchFamily& family, const Problem& problem,
                                   const Backend& backend) {
   if (backend.name() != family.backend || !family.has_kernels) {
     return Refusal{RefusalReason::instruction_set,
                    "this version has no kernels of it for " + std::string(family.name)};
   }
-  auto refusal = backend.refuses(problem);
   // OCP weights can be made FNUZ when they are loaded; the other way round no kernel helps.
   const auto obstacle = operand_obstacle(family, problem.scheme->traits());
   if (obstacle && problem.scheme->traits().weight.element == Element::e4m3fnuz)
     return Refusal{RefusalReason::scheme, *obstacle};
-  const bool of_machine = refusal && (refusal->reason == RefusalReason::device_absent ||
-                                      refusal->reason == RefusalReason::memory);
-  return of_machine ? std::nullopt : refusal;
+  return backend.refuses_on(family.name, problem);
 }
 
 std::vector<Candidate> candidates(const Refuses& refuses, std::span<const Backend* const> backends,

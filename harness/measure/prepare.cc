@@ -86,7 +86,9 @@ Expected<ResolvedConfig, Unmeasured> tuned_config(const Backend& backend, const 
         not_measured(Status::skipped, file.empty() ? "the backend has no tuned files"
                                                    : "no tuned file " + file.filename().string())};
   }
-  return from_file(root / file, "tuned", problem, backend, root);
+  auto resolved = from_file(root / file, "tuned", problem, backend, root);
+  if (resolved) return resolved;
+  return Unexpected{not_measured(Status::skipped, "no tuned file: " + resolved.error().reason)};
 }
 
 Expected<ResolvedConfig, Unmeasured> resolve_config(const CaseCoordinates& c,

@@ -322,6 +322,27 @@ TEST(BenchmarkRows, AreOneIterationPerSampleAndFourAggregatesInNanoseconds) {
   EXPECT_NEAR(rows[6]["real_time"].get<double>(), 3.43693 / 121.25, 1e-6);
 }
 
+// 1, 2, ... 45, the last first: rows stand for three samples each, of which each is the middle one.
+TEST(BenchmarkRows, OfManySamplesAreEvenlySpacedOrderStatisticsInTheOrderMeasured) {
+  CaseRecord record = test_measured();
+  auto& latency = std::get<Measured>(record.outcome).latency;
+  latency.samples = {45};
+  for (int i = 1; i < 45; ++i) latency.samples.push_back(i);
+  latency.median = 23;
+  const auto rows = benchmark_rows(record, 0);
+  ASSERT_EQ(rows.size(), 15u + 4u);
+  for (int i = 0; i < 15; ++i) {
+    EXPECT_EQ(rows[static_cast<std::size_t>(i)]["real_time"], (3 * i + 2) * 1e3);
+    EXPECT_EQ(rows[static_cast<std::size_t>(i)]["repetitions"], 15);
+    EXPECT_EQ(rows[static_cast<std::size_t>(i)]["repetition_index"], i);
+  }
+  EXPECT_EQ(rows[7]["real_time"], 23e3) << "the median of all samples is a row";
+  EXPECT_EQ(rows[16]["real_time"], 23e3);
+  EXPECT_EQ(rows[16]["iterations"], 45) << "aggregates are of all";
+  std::ranges::reverse(latency.samples);
+  EXPECT_EQ(benchmark_rows(record, 0)[0]["real_time"], 44e3);
+}
+
 TEST(BenchmarkRows, LeaveOutWhatIsNotOk) {
   EXPECT_TRUE(benchmark_rows(test_unmeasured(Status::inaccurate, "zeros"), 0).empty());
 }

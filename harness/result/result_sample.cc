@@ -1,5 +1,5 @@
 // Writes a result with a case of every kind, for tests of the file with programs by others.
-// Arguments: the file, and a factor on all latencies.
+// Arguments: the file, a factor on all latencies, and where it matters how many samples a case has.
 #include <cstdlib>
 #include <exception>
 #include <iostream>
@@ -11,14 +11,14 @@
 namespace moegauge {
 namespace {
 
-CaseRecord scaled(std::int64_t tokens, double factor) {
+CaseRecord scaled(std::int64_t tokens, double factor, int samples) {
   CaseRecord record = test_measured(tokens);
   auto& measured = std::get<Measured>(record.outcome);
   auto& latency = measured.latency;
-  measured.rounds = 11;  // a sample each: enough for the gate too
+  measured.rounds = samples;  // a sample each: enough for the gate too
   latency.samples.clear();
   // Enough for the rank test of compare.py (9 or more), and no two alike.
-  for (int i = 0; i < 11; ++i) latency.samples.push_back(120 + 0.25 * i);
+  for (int i = 0; i < samples; ++i) latency.samples.push_back(120 + 2.75 / samples * i);
   for (double* value : {&latency.median, &latency.ci_low, &latency.ci_high, &latency.p10,
                         &latency.p90, &latency.min, &latency.max, &latency.mean}) {
     *value *= factor;
@@ -27,10 +27,10 @@ CaseRecord scaled(std::int64_t tokens, double factor) {
   return record;
 }
 
-Result sample(double factor) {
+Result sample(double factor, int samples) {
   Result result;
   result.context = {{"suite", "quick"}, {"seed", "1"}, {"note", "\"\\\n\x01\xFF\xE2\x80\xA8"}};
-  result.cases = {scaled(1, factor), scaled(16, factor)};
+  result.cases = {scaled(1, factor, samples), scaled(16, factor, samples)};
   for (const auto status :
        {Status::unsupported, Status::refused_config, Status::crashed, Status::timeout,
         Status::out_of_memory, Status::infrastructure, Status::error, Status::skipped}) {
@@ -46,7 +46,7 @@ Result sample(double factor) {
   std::get<Unmeasured>(inaccurate.outcome).check = check;
   inaccurate.coordinates.config = R"({"BLOCK_SIZE_M":16})";
   result.cases.push_back(inaccurate);
-  CaseRecord hostile = scaled(64, factor);
+  CaseRecord hostile = scaled(64, factor, samples);
   hostile.coordinates.model = "a \"b\"\\\n\x7f/\xFF\xE2\x80\xA8.json";
   result.cases.push_back(hostile);
   Comparison comparison;
@@ -62,9 +62,10 @@ Result sample(double factor) {
 }  // namespace moegauge
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
+  if (argc != 3 && argc != 4) return 2;
   try {
-    moegauge::write_result(argv[1], moegauge::sample(std::atof(argv[2])));
+    const int samples = argc == 4 ? std::atoi(argv[3]) : 11;
+    moegauge::write_result(argv[1], moegauge::sample(std::atof(argv[2]), samples));
   } catch (const std::exception& error) {
     std::cerr << error.what() << "\n";
     return 1;

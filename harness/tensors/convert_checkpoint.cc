@@ -33,11 +33,11 @@ std::string position(std::int64_t element, std::span<const std::int64_t> shape) 
 class Converter {
  public:
   Converter(const ConvertOptions& options, ThreadPool& pool,
-            const std::function<void(const ConvertedTensor&)>& done)
-      : options_(options), pool_(pool), done_(done) {}
+            const std::function<void(const ConvertedTensor&)>& done, Sync sync)
+      : options_(options), pool_(pool), done_(done), sync_(sync) {}
 
   void write(const ShardPlan& shard, const fs::path& out) {
-    SafetensorsWriter writer(out, shard.tensors, shard.from->header().metadata);
+    SafetensorsWriter writer(out, shard.tensors, shard.from->header().metadata, sync_);
     for (const CopiedTensor& tensor : shard.copied) copy(*shard.from, tensor, writer);
     for (const MxPair& pair : shard.pairs) convert(*shard.from, pair, writer);
     writer.commit();
@@ -103,6 +103,7 @@ class Converter {
   const ConvertOptions& options_;
   ThreadPool& pool_;
   const std::function<void(const ConvertedTensor&)>& done_;
+  Sync sync_;
 };
 
 std::string new_index(const Checkpoint& checkpoint, const ConvertPlan& plan) {
@@ -140,7 +141,10 @@ ConvertReport convert_checkpoint(const fs::path& in, const fs::path& out,
   refuse_same(in, out);
   const Checkpoint checkpoint(in);
   const ConvertPlan plan = plan_conversion(checkpoint, options.target);
-  Converter converter(options, pool, done);
+  std::error_code ignored;
+  const Sync sync =
+      options.sync || fs::exists(out, ignored) ? Sync::before_rename : Sync::left_to_system;
+  Converter converter(options, pool, done, sync);
   converter.report.notes = plan.notes;
   if (!checkpoint.index() && fs::equivalent(in, checkpoint.path())) {
     converter.write(plan.shards.front(), out);
@@ -158,7 +162,7 @@ ConvertReport convert_checkpoint(const fs::path& in, const fs::path& out,
   if (checkpoint.index()) {
     replace_file(folder.path() / checkpoint.path().filename(), new_index(checkpoint, plan));
   }
-  folder.commit();
+  folder.commit(sync);
   return converter.report;
 }
 

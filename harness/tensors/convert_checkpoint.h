@@ -22,6 +22,9 @@ namespace moegauge {
 struct ConvertOptions {
   BlockTarget target = {};
   bool allow_non_finite = false;
+  // Waits for the disk before the result has its name. An `out` that there is already is never
+  // given up for less.
+  bool sync = false;
   // Called before each part is written, from several threads at once; what it throws ends the
   // conversion as an error does.
   std::function<void()> before_write = [] {};
@@ -42,8 +45,9 @@ struct ConvertReport {
 };
 
 // `in`: what Checkpoint reads. `out`: a file where `in` is a file, a folder where it is a folder or
-// an index. It is replaced in one step once all is written and synced, and untouched where an error
-// (InputError) ends the conversion; an old folder may hold only files that the new one has too.
+// an index. It appears in one step once all is written, and an old one, which is replaced only once
+// the new one is on the disk, is untouched where an error (InputError) ends the conversion; an old
+// folder may hold only files that the new one has too.
 // Memory: one tensor of the input, mapped, and per thread one row of blocks. `done` hears of each
 // tensor as it is converted.
 ConvertReport convert_checkpoint(const std::filesystem::path& in, const std::filesystem::path& out,

@@ -1,6 +1,11 @@
 #include "harness/tensors/convert_checkpoint.h"
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstring>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "harness/tensors/checkpoint.h"
@@ -198,6 +203,43 @@ TEST(ConvertCheckpoint, KeepsTheOldFileWhereItFails) {
   convert(folder.in, folder.out, {.allow_non_finite = true});
   EXPECT_NE(file_text(folder.out), "old");
   EXPECT_THAT(folder.names(), ElementsAre("in.safetensors", "out.safetensors"));
+}
+
+// Six tensors of 32 MB: what one process held at most, input and output in its own memory included.
+TEST(ConvertCheckpoint, HoldsAtMostThreeTimesTheLargestTensor) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitiser's own memory would be counted";
+#endif
+  constexpr std::size_t rows = 4096, cols = 8192, bytes = rows * cols;
+  const Folder folder;
+  {
+    std::string header = "{";
+    std::size_t at = 0;
+    for (const char* name : {"a", "b", "c", "d", "e", "f"}) {
+      header += std::string(header.size() > 1 ? "," : "") + "\"" + name +
+                R"(":{"dtype":"F8_E4M3","shape":[4096,8192],"data_offsets":[)" +
+                std::to_string(at) + "," + std::to_string(at + bytes) + R"(]},")" + name +
+                R"(_scale":{"dtype":"U8","shape":[4096,256],"data_offsets":[)" +
+                std::to_string(at + bytes) + "," + std::to_string(at + bytes + bytes / 32) + "]}";
+      at += bytes + bytes / 32;
+    }
+    std::ofstream file(folder.in, std::ios::binary);
+    file << raw_safetensors(header + "}", "");
+    for (int i = 0; i < 6; ++i) {
+      file << std::string(bytes, '\x38') << std::string(bytes / 32, '\x7F');
+    }
+  }
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    convert(folder.in, folder.out);
+    ::_exit(0);
+  }
+  int status = -1;
+  rusage used = {};
+  ASSERT_EQ(::wait4(child, &status, 0, &used), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_LT(used.ru_maxrss * std::int64_t{1024}, std::int64_t{3 * bytes});
 }
 
 TEST(ConvertCheckpoint, ConvertsEmptyTensors) {

@@ -53,8 +53,8 @@ NewFolder::~NewFolder() {
   if (!temporary_.empty()) fs::remove_all(temporary_, ignored);
 }
 
-void NewFolder::commit() {
-  sync_folder(temporary_);
+void NewFolder::commit(Sync sync) {
+  if (sync == Sync::before_rename) sync_folder(temporary_);
   // This replaces an empty folder too.
   if (::rename(temporary_.c_str(), folder_.c_str()) == 0) {
     temporary_.clear();
@@ -62,7 +62,7 @@ void NewFolder::commit() {
                          RENAME_EXCHANGE) != 0) {
     fail(errno);
   }  // else the temporary name is now the old folder's, and goes with this object
-  sync_folder(folder_.parent_path());
+  if (sync == Sync::before_rename) sync_folder(folder_.parent_path());
 }
 
 void NewFolder::fail(int reason) const {

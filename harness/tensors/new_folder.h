@@ -5,6 +5,8 @@
 #include <span>
 #include <string>
 
+#include "harness/tensors/safetensors_writer.h"
+
 namespace moegauge {
 
 class NewFolder {
@@ -20,7 +22,7 @@ class NewFolder {
   // Where to put the files.
   const std::filesystem::path& path() const { return temporary_; }
   // Gives the folder its name; an old one and its files are removed.
-  void commit();
+  void commit(Sync sync = Sync::before_rename);
 
  private:
   [[noreturn]] void fail(int reason) const;

@@ -112,8 +112,10 @@ SafetensorsLayout lay_out_safetensors(std::span<const FileTensor> tensors,
 }
 
 SafetensorsWriter::SafetensorsWriter(fs::path file, std::span<const FileTensor> tensors,
-                                     const TensorMetadata& metadata)
-    : file_(std::move(file)), layout_(lay_out_safetensors(tensors, metadata, file_.string())) {
+                                     const TensorMetadata& metadata, Sync sync)
+    : file_(std::move(file)),
+      layout_(lay_out_safetensors(tensors, metadata, file_.string())),
+      sync_(sync) {
   struct stat found = {};
   mode_t mode = 0666;
   if (::stat(file_.c_str(), &found) == 0) {
@@ -163,10 +165,10 @@ void SafetensorsWriter::commit() {
   if (written_ != layout_.file_bytes) {
     throw std::logic_error("a safetensors file is committed before all of it was written");
   }
-  if (::fsync(fd_) != 0) fail(errno);
+  if (sync_ == Sync::before_rename && ::fsync(fd_) != 0) fail(errno);
   if (::rename(temporary_.c_str(), file_.c_str()) != 0) fail(errno);
   ::close(std::exchange(fd_, -1));
-  sync_folder(file_.parent_path());
+  if (sync_ == Sync::before_rename) sync_folder(file_.parent_path());
 }
 
 void SafetensorsWriter::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
@@ -180,7 +182,7 @@ void SafetensorsWriter::write_at(std::uint64_t offset, std::span<const std::byte
     bytes = bytes.subspan(static_cast<std::size_t>(wrote));
   }
   // The disk works while more is made, and the final sync waits for little. Only a hint.
-  ::sync_file_range(fd_, begin, size, SYNC_FILE_RANGE_WRITE);
+  if (sync_ == Sync::before_rename) ::sync_file_range(fd_, begin, size, SYNC_FILE_RANGE_WRITE);
 }
 
 void SafetensorsWriter::fail(int reason) const {

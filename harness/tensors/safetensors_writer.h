@@ -1,5 +1,5 @@
-// Writes safetensors files that are never half there: a temporary file in the same folder, synced,
-// renamed once it is whole.
+// Writes safetensors files that are never half there: a temporary file in the same folder, renamed
+// once it is whole.
 #pragma once
 
 #include <atomic>
@@ -33,12 +33,17 @@ struct SafetensorsLayout {
 SafetensorsLayout lay_out_safetensors(std::span<const FileTensor> tensors,
                                       const TensorMetadata& metadata, const std::string& where);
 
+// Whether a file is on the disk before it has its name. Where it is not, a process that is killed
+// still leaves nothing half done, but a machine that loses its power soon after may leave a file of
+// which parts were never written: as any copied file.
+enum class Sync : std::uint8_t { before_rename, left_to_system };
+
 class SafetensorsWriter {
  public:
   // Creates the temporary file, with room for everything. Throws InputError with the system's
   // reason, as the functions below do.
   SafetensorsWriter(std::filesystem::path file, std::span<const FileTensor> tensors,
-                    const TensorMetadata& metadata);
+                    const TensorMetadata& metadata, Sync sync = Sync::before_rename);
   // Without a commit(): removes the temporary file; an old `file` is untouched.
   ~SafetensorsWriter();
   SafetensorsWriter(const SafetensorsWriter&) = delete;
@@ -47,7 +52,7 @@ class SafetensorsWriter {
   // Bytes of tensor `tensor` (its place in `tensors`) from byte `offset` on. May be called from
   // several threads at once, in any order, once for each byte.
   void write(std::size_t tensor, std::uint64_t offset, std::span<const std::byte> bytes);
-  // Every byte has been written: syncs the file and gives it its name.
+  // Every byte has been written: gives the file its name.
   void commit();
 
   std::uint64_t file_bytes() const { return layout_.file_bytes; }
@@ -58,6 +63,7 @@ class SafetensorsWriter {
 
   std::filesystem::path file_, temporary_;
   SafetensorsLayout layout_;
+  Sync sync_;
   int fd_ = -1;
   std::atomic<std::uint64_t> written_ = 0;
 };

@@ -34,15 +34,18 @@ class Ops : public ::testing::Test {
     write("clamped", R"("dtype": "fp16", "gate_up_order": "interleaved",
       "activation": {"kind": "swiglu_clamped", "alpha": 1.702, "beta": 1.0, "limit": 7.0},
       "routing": {"rule": "softmax_after_topk"})");
+    write("many", R"("activation": {"kind": "silu_and_mul"}, "routing": {"rule": "softmax"})",
+          4096);
     write("gelu", R"("activation": {"kind": "gelu_and_mul"}, "routing": {"rule": "softmax"})");
     write("gelu_tanh",
           R"("activation": {"kind": "gelu_tanh_and_mul"}, "routing": {"rule": "softmax"})");
   }
 
   // K = 320 and N = 96: ragged against vectors, groups and tiles.
-  void write(const std::string& name, const std::string& rest) {
+  void write(const std::string& name, const std::string& rest, int experts = 16) {
     folder_.write(name + ".json", R"({"schema": "moegauge.model/1", "name": ")" + name +
-                                      R"(", "experts": 16, "top_k": 3, "hidden_size": 320,
+                                      R"(", "experts": )" + std::to_string(experts) +
+                                      R"(, "top_k": 3, "hidden_size": 320,
                       "moe_intermediate_size": 96, "served_as": ["bf16"], )" +
                                       rest + "}");
   }
@@ -95,6 +98,17 @@ const std::vector<Asked>& honest_cases() {
        .op = "align",
        .fields = {{"block_size", 7}, {"remote_experts", S("skipped")}},
        .ep = 3},
+      {.name = "align_of_4096_experts",
+       .op = "align",
+       .model = "many",
+       .fields = {{"block_size", 16}}},
+      {.name = "align_of_4096_experts_and_ranks",
+       .op = "align",
+       .model = "many",
+       .fields = {{"block_size", 16}, {"remote_experts", S("skipped")}},
+       .tokens = 5000,
+       .ep = 8},
+      {.name = "route_of_4096_experts", .op = "route", .model = "many"},
       {.name = "align_nothing", .op = "align", .tokens = 0},
       {.name = "quantize_block", .op = "quantize", .scheme = "fp8_block"},
       {.name = "quantize_ptpc", .op = "quantize", .scheme = "fp8_ptpc"},

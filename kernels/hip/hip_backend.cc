@@ -79,6 +79,11 @@ class HipBackend final : public Backend {
                                               std::to_string((*gpu())->description().memory_bytes)};
   }
 
+  std::optional<Refusal> refuses_on(std::string_view arch, const Problem& problem) const override {
+    if (const Architecture* known = find_architecture(arch)) return refuses_layer(problem, *known);
+    return Refusal{RefusalReason::instruction_set, "no kernels for " + std::string(arch)};
+  }
+
   Config default_config(const Problem& problem) const override {
     if (refuses(problem)) return {};
     return to_config(

@@ -76,6 +76,10 @@ float scale_of(const ScaleRule& rule, float amax, float maximum) {
 ByteScheme::ByteScheme(ByteSchemeSpec spec)
     : spec_(std::move(spec)), values_(&values_of(spec_.element.element)) {}
 
+std::string ByteScheme::config_scheme() const {
+  return spec_.name.substr(0, spec_.name.size() - flavour_suffix(spec_.element).size());
+}
+
 SchemeTraits ByteScheme::traits() const {
   const auto operand = [this](const ScaleUnit& unit, float maximum) {
     return OperandTraits{.element = spec_.element.element,

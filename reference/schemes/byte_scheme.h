@@ -47,6 +47,8 @@ class ByteScheme : public Scheme {
 
   std::string name() const override { return spec_.name; }
   SchemeTraits traits() const override;
+  // Without the flavour.
+  std::string config_scheme() const override;
   std::string_view config_dtype() const override { return spec_.config_dtype; }
   std::optional<std::pair<int, int>> config_block_shape() const override {
     return spec_.config_block_shape;

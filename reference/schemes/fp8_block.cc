@@ -19,6 +19,7 @@ class FromMx final : public ByteScheme {
  public:
   using ByteScheme::ByteScheme;
 
+  std::string config_scheme() const override { return "fp8_block"; }
   void quantize_weight(std::span<const float> w, const Matrix& out) const override {
     SchemeOptions none({});
     const auto mx = mxfp8_family().make(none);

@@ -136,6 +136,9 @@ class Scheme {
   // Canonical name with its options, as suites and records spell it: "fp8_block", "w4a16_g128".
   virtual std::string name() const = 0;
   virtual SchemeTraits traits() const = 0;
+  // What the metadata of tuned-config files calls it: one name for all that the same kernels serve
+  // alike on a device, whose flavour of FP8 is its own.
+  virtual std::string config_scheme() const { return name(); }
   // `dtype=` token of tuned-config file names; empty for bf16 and fp16.
   virtual std::string_view config_dtype() const = 0;
   // `block_shape=` of tuned-config file names, {n, k}; none for schemes without blocks.
