@@ -117,6 +117,7 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
   constexpr int kVectors = ceil_div(C::kHidden, kPrepareThreads * 8);
   __shared__ int counts[C::kExperts], before[C::kExperts], first_row[C::kExperts + 1];
   __shared__ int chunk_expert[kMaxPairs], chunk_row[kMaxPairs], token_rows[kMaxPairs];
+  __shared__ float chunk_weight[kMaxPairs];
   __shared__ int kept_expert[C::kOrdered ? kMaxPairs : 1];  // of each row in chunk_row
   __shared__ float warp_max[2][8];
   // A row goes to up to top_k places far apart: with many tokens it is made once in
@@ -125,7 +126,7 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
   // the two before it are read.
   constexpr int kRowBytes = C::kHidden * C::kElementBytes;
   // (two where three do not fit).
-  constexpr int kStaged = 3 * kRowBytes + 3 * (C::kExperts + 1) * 4 + 4 * kMaxPairs * 4 + 256 <= 49152 ? 3 : 2;
+  constexpr int kStaged = 3 * kRowBytes + 3 * (C::kExperts + 1) * 4 + 5 * kMaxPairs * 4 + 256 <= 49152 ? 3 : 2;
   __shared__ alignas(128) u8 staged[kStaged][kRowBytes];
   const bool stage_rows = args.chunk_tokens > 1;
   const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
@@ -140,8 +141,10 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
   for (int e = thread; e < C::kExperts; e += kPrepareThreads) counts[e] = before[e] = 0;
   for (int i = blockIdx.x * kPrepareThreads + thread; i < args.counter_words; i += gridDim.x * kPrepareThreads)
     args.counters[i] = 0;
-  for (int p = thread; p < chunk_pairs; p += kPrepareThreads)
+  for (int p = thread; p < chunk_pairs; p += kPrepareThreads) {
+    chunk_weight[p] = args.topk_weights[first_pair + p];
     chunk_expert[p] = local_expert(args.topk_ids[first_pair + p], args.expert_map);
+  }
 
   // A token's load is in flight while the one before it is written, and the first
   // one's while the pairs are counted.
@@ -182,7 +185,7 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
 #pragma unroll 8
           for (int q = 0; q < p; ++q) rank += chunk_expert[q] == e;
           row = first_row[e] + before[e] + rank;
-          args.row_weight[row] = args.topk_weights[first_pair + p];
+          args.row_weight[row] = chunk_weight[p];
           args.row_token[row] = first_token + token;
         }
         args.pair_row[first_pair + p] = row;
@@ -290,6 +293,10 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
     }
   }
   if (stage_rows && !C::kOrdered && warp == 0) bulk_wait_all();
+  if (args.self_count) {
+    __syncthreads();
+    if (thread == 0) add_release(args.prepared, 1);  // releases what the barrier gathered
+  }
 }
 
 }  // namespace moe
