@@ -63,10 +63,10 @@ Refusal shape_refusal(const char* what, std::int64_t value, const char* rule) {
 }
 
 // Static shared memory of the prepare kernel (device/prepare.cuh): at least two rows of x, three
-// tables of experts and up to five of a chunk's 256 pairs.
+// tables of experts and up to four of a chunk's 256 pairs.
 std::int64_t prepare_bytes(const Layer& layer, const CudaScheme& scheme) {
   return 2 * layer.hidden_size * scheme.element_bytes + 3 * (layer.local_experts() + 1) * 4 +
-         5 * 256 * 4 + 256;
+         4 * 256 * 4 + 256;
 }
 
 std::optional<Refusal> refuses_shape(const Layer& layer, const CudaScheme& scheme) {

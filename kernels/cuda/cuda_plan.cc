@@ -147,7 +147,7 @@ class CudaPlan final : public Plan {
     }
     program_.kernel(Stage::prepare)
         .launch(stream(),
-                {.grid = {static_cast<unsigned>(args.prepare_blocks), 1, 1},
+                {.grid = {blocks(static_cast<unsigned>(args.chunk_tokens)), 1, 1},
                  .block = moe::kPrepareThreads,
                  .overlaps_previous = true},
                 pointers);

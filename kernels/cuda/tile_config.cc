@@ -121,7 +121,7 @@ std::int64_t shared_bytes(const Layer& layer, const CudaScheme& scheme, const Ti
   const std::int64_t barriers =
       c.stages * stage + align_up(epilogue, 16) + c.stages * scale + tables + c.stages * 16;
   const std::int64_t pairs = c.cluster == 2 ? c.stages * 8 : 0;
-  return align_up(barriers, 64) + 2 * 64 + 2 * 16 + 2 * 16 + 16 + pairs + 1024;
+  return align_up(barriers, 64) + 2 * 64 + 2 * 16 + 2 * 16 + pairs + 1024;
 }
 
 namespace {

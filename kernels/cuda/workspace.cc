@@ -102,12 +102,10 @@ Workspace::Workspace(const Layer& layer, const CudaScheme& scheme, const TileCon
   constexpr std::size_t early_bytes = std::size_t{3} * moe::kChunkBytes;
   args_.early_stages = static_cast<int>(
       early_bytes / (scheme.integers ? chunk_bytes(*scheme.integers) : moe::kChunkBytes));
-  zeroed_ = Buffer(4 * sizeof(moe::u32));
+  zeroed_ = Buffer(2 * sizeof(moe::u32));
   zeroed_.fill(stream, 0);
   args_.drawn = as<moe::u32>(zeroed_.get());
   args_.tensor_amax = args_.drawn + 1;
-  args_.prepared = args_.drawn + 2;
-  args_.prepare_blocks = static_cast<int>(ceil_div(tokens, args_.chunk_tokens));
   args_.self_count = pairs <= moe::kSelfCountPairs ? 1 : 0;
   if (!layer.expert_map.empty()) {
     expert_map_ = Buffer(layer.expert_map.size() * sizeof(std::int32_t));

@@ -32,21 +32,11 @@ MOE_DEVICE int local_expert(int id, const int* expert_map) {
 // `split` also count in `before` when it is given. Called by all threads.
 MOE_DEVICE void count_pairs(const int* ids, const int* expert_map, int begin, int end, int split,
                             int* counts, int* before, int thread, int threads) {
-  // Ids are read several at a time: the compiler cannot move a read over the additions before it.
-  constexpr int at_once = 8;
-  for (int first = begin + thread; first < end; first += at_once * threads) {
-    int expert[at_once];
-#pragma unroll
-    for (int i = 0; i < at_once; ++i) {
-      const int p = first + i * threads;
-      expert[i] = p < end ? local_expert(ids[p], expert_map) : -1;
-    }
-#pragma unroll
-    for (int i = 0; i < at_once; ++i) {
-      if (expert[i] < 0) continue;
-      atomicAdd(&counts[expert[i]], 1);
-      if (before != nullptr && first + i * threads < split) atomicAdd(&before[expert[i]], 1);
-    }
+  for (int p = begin + thread; p < end; p += threads) {
+    const int e = local_expert(ids[p], expert_map);
+    if (e < 0) continue;
+    atomicAdd(&counts[e], 1);
+    if (before != nullptr && p < split) atomicAdd(&before[e], 1);
   }
 }
 

@@ -78,7 +78,7 @@ void launch_variant(const moe::LayerArgs& given, cudaStream_t stream, int blocks
   while (args.chunk_tokens * 2 * C::kTopK <= 256 && args.chunk_tokens * 2 <= moe::kGroupTokens &&
          args.chunk_tokens * 1056 < args.tokens)
     args.chunk_tokens *= 2;
-  args.prepare_blocks = (args.tokens + args.chunk_tokens - 1) / args.chunk_tokens;
+  const int chunks = (args.tokens + args.chunk_tokens - 1) / args.chunk_tokens;
   args.tile_capacity = pairs / C::kTokenTile + std::min(C::kExperts, pairs);
   args.counter_words = args.tile_capacity * 3 + (C::kSplit ? 2 * moe::kMaxSplitUnits : 0);
   args.combined = 0;
@@ -88,7 +88,7 @@ void launch_variant(const moe::LayerArgs& given, cudaStream_t stream, int blocks
   }
   if (!args.self_count)
     launch_kernel(moe::count_kernel<C>, (args.tokens + moe::kGroupTokens - 1) / moe::kGroupTokens, moe::kPrepareThreads, 0, true, stream, args);
-  launch_kernel(moe::prepare_kernel<C>, args.prepare_blocks, moe::kPrepareThreads, 0, true, stream, args);
+  launch_kernel(moe::prepare_kernel<C>, chunks, moe::kPrepareThreads, 0, true, stream, args);
   if (upto < 2) return;
   launch_kernel(moe::layer_kernel<C>, layer_blocks<C>(blocks), moe::kLayerThreads, C::kSharedBytes, true, stream, args, C::kPairs ? 2 : 1);
   if (!C::kDirect && args.combined == 0 && upto > 2)

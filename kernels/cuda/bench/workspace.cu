@@ -72,9 +72,8 @@ Workspace::Workspace(const Layer& l, int max_tokens, int blocks, int max_tile) :
   take(args.counters, (tiles * 3 + 2 * moe::kMaxSplitUnits + l.hidden / 256 + 1) * 4);
   take(args.partial, size_t(2) * moe::kMaxSplitUnits * 256 * 64 * 4);  // tiles of up to 64 tokens
   take(args.trace, size_t(blocks) * 16 * 8);
-  CUDA_CHECK(cudaMalloc(&args.drawn, 12));  // never poisoned: the kernels need it zero and leave it zero
-  CUDA_CHECK(cudaMemset(args.drawn, 0, 12));
-  args.prepared = args.drawn + 1;
+  CUDA_CHECK(cudaMalloc(&args.drawn, 4));  // never poisoned: the kernel needs it zero and leaves it zero
+  CUDA_CHECK(cudaMemset(args.drawn, 0, 4));
   args.row_pitch = row_pitch;
 }
 

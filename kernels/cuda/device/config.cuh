@@ -38,6 +38,8 @@ struct LayerConfig {
   static constexpr int kDealt = kDealt_;
   static constexpr int kTokenBox = kTokenRows ? 64 : kTokenTile;  // rows of the token tensor maps' boxes
   static constexpr bool kBlockScales = kScheme == Scheme::fp8_block;
+  // x is stored once a token, and the token warp gathers a tile's rows, instead of once a pair.
+  static constexpr bool kGather = kTokenRows && !kPairs && kBlockScales && kTopK > 1;
   // One scale for all of x and one for all of h: given, or from the largest magnitude in the call.
   static constexpr bool kTensorGiven = kScheme == Scheme::fp8_tensor_static, kTensorAmax = kScheme == Scheme::fp8_tensor;
   static constexpr bool kChannelScales = kScheme == Scheme::fp8_ptpc || kTensorGiven || kTensorAmax;
@@ -100,8 +102,8 @@ struct LayerConfig {
   // Pairs: two words and their barriers, by which the first block tells the second
   // which unit it drew.
   static constexpr int kMailOffset = kQueueOffset + 2 * 64 + 2 * 16;
-  // What prepare writes is there; and, for pairs, a barrier a stage: the other block has it free.
-  static constexpr int kReadyOffset = kMailOffset + 2 * 16, kPeerOffset = kReadyOffset + 16;
+  // And a barrier a stage: the other block has it free.
+  static constexpr int kPeerOffset = kMailOffset + 2 * 16;
   static constexpr int kSharedBytes = kPeerOffset + (kPairs ? kStages * 8 : 0) + 1024;  // 1024: to align the base
 
   static_assert(!kTokenRows || (kTokenTile == 128 && !kSplit), "token rows: tiles of 128 tokens, not cut");

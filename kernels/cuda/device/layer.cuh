@@ -286,7 +286,6 @@ __global__ void __launch_bounds__(kLayerThreads, 1) layer_kernel(const __grid_co
       barrier_init(base + C::kQueueOffset + 128 + i * 16, 1);
       barrier_init(base + C::kQueueOffset + 128 + i * 16 + 8, SegmentQueue<C>::kEmptyCount);
     }
-    barrier_init(base + C::kReadyOffset, 1);
     barrier_init_fence();
   }
   make_routing<C>(args, first_row, first_tile, first_odd, whole, parts, counts);
@@ -299,17 +298,17 @@ __global__ void __launch_bounds__(kLayerThreads, 1) layer_kernel(const __grid_co
     if (warp == 0) {
       if (lane == 0) weight_producer<C>(args, shared);
     } else if (warp == 1) {
-      wait_prepared<C>(shared);
-      if (lane == 0) token_producer<C>(args, shared);
+      dependency_wait();
+      if (C::kGather || lane == 0) token_producer<C>(args, shared, lane);
     } else if (warp == 2 && C::kBlockScales) {
-      wait_prepared<C>(shared);
+      dependency_wait();
       scale_producer<C>(args, shared, lane);
     } else if (warp == 3) {
       if (lane == 0) schedule_producer<C>(args, routing, shared);
     }
   } else {
     registers_raise<224>();
-    wait_prepared<C>(shared);
+    dependency_wait();
     if (C::kTensorAmax && blockIdx.x == 0 && thread == kProducerThreads) *args.tensor_amax = 0;  // prepare has read it
     if constexpr (C::kTokenRows) math_loop_rows<C>(args, shared, shared_flag, first_row[C::kExperts]);
     else math_loop<C>(args, shared, shared_flag, first_tile[C::kExperts], first_row[C::kExperts]);

@@ -56,7 +56,6 @@ struct LayerArgs {
   int* group_rows;    // [M / 128, E] when there are more than kSelfCountPairs pairs
   u32* counters;      // zeroed by prepare: per token tile ready (1), quantised (2); parts arrived
   u32* drawn;         // units drawn; zero between launches, the kernel leaves it so
-  u32* prepared;      // two: prepare's blocks that are done, blocks that saw them all; likewise
   float* partial;     // fp32 partial tiles, kSplit only
   u64* trace;         // [blocks, 16] nanoseconds, -DMOE_TRACE builds only
   float act_alpha, act_beta, act_limit;  // swiglu_clamped
@@ -69,7 +68,6 @@ struct LayerArgs {
   int row_pitch;
   int chunk_tokens;  // tokens for each prepare block
   int early_stages;  // stages of weights asked for before prepare's rows are known to be ready
-  int prepare_blocks;
   int self_count;    // 1: pairs <= kSelfCountPairs
 };
 

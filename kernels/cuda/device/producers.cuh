@@ -28,8 +28,9 @@ struct Ring {
     barrier_wait(empty(), parity ^ 1);
     if (C::kPairs && both) barrier_wait(peer_empty(), parity ^ 1);
   }
-  // Arrivals that fill a stage: weight copy, token copy and, for block scales, a warp.
-  static constexpr u32 kFullCount = 2 + (C::kBlockScales ? 32 : 0);
+  // Arrivals that fill a stage: weight copy, token copy (where rows are gathered, a warp's) and, for
+  // block scales, a warp.
+  static constexpr u32 kFullCount = 1 + (C::kGather ? 32 : 1) + (C::kBlockScales ? 32 : 0);
   // One lane of each math warp releases a stage; with block scales and integer codes, which every
   // lane reads by ordinary loads, every lane.
   static constexpr bool kEveryLane = C::kBlockScales || C::kIntBits != 0;
@@ -66,32 +67,12 @@ struct SegmentQueue {
   }
 };
 
-// What the prepare kernel writes may be read from here on.
-template <class C>
-MOE_DEVICE void wait_prepared(u8* shared) {
-  barrier_wait(smem_address(shared) + C::kReadyOffset, 0);
-}
-
-// One thread looks for all of the block, at a counter: prepare's blocks are done a microsecond and
-// more before the grid counts as complete. Where the tables needed that anyway, nobody counts.
-template <class C>
-MOE_DEVICE void announce_prepared(const LayerArgs& args, u8* shared) {
-  if (args.self_count) {
-    while (load_acquire(args.prepared) < static_cast<u32>(args.prepare_blocks)) {
-    }
-    if (fetch_add_acq_rel(args.prepared + 1, 1) == gridDim.x - 1) args.prepared[0] = args.prepared[1] = 0;
-  }
-  barrier_arrive(smem_address(shared) + C::kReadyOffset);
-}
-
 template <class C>
 MOE_DEVICE void schedule_producer(const LayerArgs& args, Routing routing, u8* shared) {
   SegmentQueue<C> queue(shared);
   Schedule<C> schedule(routing);
   int unit = C::kPairs ? blockIdx.x / 2 : blockIdx.x, turn = 1;
   for (bool more = true; more; queue.advance(), ++turn) {
-    // Two segments are out; the third needs a slot, which comes free once the first is done.
-    if (turn == 3) announce_prepared<C>(args, shared);
     barrier_wait(queue.empty(), queue.parity ^ 1);
     Segment& s = queue.segment();
     more = schedule.locate(unit, s);
@@ -114,7 +95,6 @@ MOE_DEVICE void schedule_producer(const LayerArgs& args, Routing routing, u8* sh
       }
     }
   }
-  if (turn < 3) announce_prepared<C>(args, shared);
 }
 
 template <class C>
@@ -136,7 +116,7 @@ MOE_DEVICE void weight_producer(const LayerArgs& args, u8* shared) {
                       (tile * (s.phase == 0 ? C::kSteps1 : C::kSteps2) + s.step) * C::kWeightBytes;
 #pragma unroll 1
     for (int step = s.step; step < s.last_step; ++step, chunk += C::kWeightBytes) {
-      if (early-- == 0) wait_prepared<C>(shared);
+      if (early-- == 0) dependency_wait();
       ring.wait_empty(false);
       // One thread tells the other block for all that released the stage: every arrival at another
       // multiprocessor is a packet. And waits for the other's every time, sharing or not, so that
@@ -168,15 +148,50 @@ MOE_DEVICE void wait_for_rows(const LayerArgs& args, const Segment& s) {
   }
 }
 
+// A tile of gate/up whose rows lie where their tokens do. A lane takes 16 bytes of every fourth row; those
+// past the tile's end repeat its last.
 template <class C>
-MOE_DEVICE void token_producer(const LayerArgs& args, u8* shared) {
+MOE_DEVICE void gather_tokens(const LayerArgs& args, const Segment& s, Ring<C>& ring, int lane) {
+  constexpr int kRows = C::kTokenTile / 4, kPieces = C::kHidden / 16;  // a token's pieces of 16 bytes
+  const int piece = lane % 8, rows = s.rows <= 64 ? kRows / 2 : kRows;
+  u32 from[kRows];
+#pragma unroll
+  for (int i = 0; i < kRows; ++i)
+    from[i] = static_cast<u32>(__ldcg(&args.row_token[s.row + min(lane / 8 + 4 * i, s.rows - 1)])) * kPieces + piece;
+  // The row's low three bits, which swizzle its pieces, are those of lane / 8 + 4i.
+  const u32 even = (lane / 8) * 128 + ((piece ^ (lane / 8)) << 4), odd = (lane / 8 + 4) * 128 + ((piece ^ (lane / 8 + 4)) << 4);
+#pragma unroll 1
+  for (int step = s.step; step < s.last_step; ++step) {
+    ring.wait_empty(false);
+    const u32 dst = ring.tokens();
+    const bool there = step * 8 + piece < kPieces;
+    const u8* src = args.x_rows + (there ? step * 128 : 0);
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+      if (i == kRows / 2 && rows == i) break;
+      copy_async16(dst + i / 2 * 1024 + (i % 2 == 0 ? even : odd), src + static_cast<u64>(from[i]) * 16, there);
+    }
+    copy_arrive(ring.full());
+    ring.advance();
+  }
+}
+
+// One thread, or, where rows are gathered, a warp.
+template <class C>
+MOE_DEVICE void token_producer(const LayerArgs& args, u8* shared, int lane) {
   Ring<C> ring(smem_address(shared));
   SegmentQueue<C> queue(shared);
   Segment s;
   const u64 policy = C::kTokenRows ? policy_evict_normal() : policy_evict_last();
   MOE_STAMP(args, 2);
   proxy_fence();  // x_rows was written by ordinary stores
-  while (queue.take(s, false, 0)) {
+  while (queue.take(s, C::kGather, lane)) {
+    if constexpr (C::kGather) {
+      if (s.phase == 0) {
+        gather_tokens<C>(args, s, ring, lane);
+        continue;
+      }
+    }
     const TensorMap* map = s.phase == 0 ? &args.x_rows_map : &args.h_rows_map;
     if (s.phase == 1) {
       wait_for_rows<C>(args, s);
@@ -189,6 +204,11 @@ MOE_DEVICE void token_producer(const LayerArgs& args, u8* shared) {
       const bool one_box = C::kTokenRows && s.rows <= 64, shared = C::kTokenRows && C::kPairs && !s.share_weights;
       const bool sends = shared && (cluster_rank() == 0 || !one_box);
       ring.wait_empty(sends);
+      if (C::kGather && lane != 0) {
+        barrier_arrive(ring.full());
+        ring.advance();
+        continue;
+      }
       barrier_arrive_expect(ring.full(), one_box ? C::kTokenBytes / 2 : C::kTokenBytes);
       if constexpr (!C::kTokenRows) {
 #pragma unroll
@@ -222,14 +242,20 @@ MOE_DEVICE void scale_producer(const LayerArgs& args, u8* shared, int lane) {
   while (queue.take(s, true, lane)) {
     if (s.phase == 1) wait_for_rows<C>(args, s);
     const float* weight = weight_scale_row<C>(args, s, lane % C::kScaleGroups);
-    const float* token = (s.phase == 0 ? args.x_scale : args.h_scale) + s.row;
+    const float* token = (s.phase == 0 ? args.x_scale : args.h_scale) + (C::kGather && s.phase == 0 ? 0 : s.row);
+    constexpr int kEach = ceil_div(C::kTokenTile, 32);
+    int at[kEach];  // where the lane's tokens have theirs
+#pragma unroll
+    for (int i = 0; i < kEach; ++i)
+      at[i] = C::kGather && s.phase == 0 ? __ldcg(&args.row_token[s.row + min(lane + 32 * i, s.rows - 1)]) : lane + 32 * i;
     for (int step = s.step; step < s.last_step; ++step) {
       barrier_wait(ring.empty(), ring.parity ^ 1);
       const u32 dst = ring.scales();
       if (lane < C::kScaleGroups) copy_async4(dst + lane * 4, weight + step);
       const float* column = token + static_cast<i64>(step) * args.row_pitch;
 #pragma unroll
-      for (int t = lane; t < C::kTokenTile; t += 32) copy_async4(dst + C::kTokenScales + t * 4, column + t);
+      for (int i = 0; i < kEach; ++i)
+        if (lane + 32 * i < C::kTokenTile) copy_async4(dst + C::kTokenScales + (lane + 32 * i) * 4, column + at[i]);
       copy_arrive(ring.full());
       ring.advance();
     }
