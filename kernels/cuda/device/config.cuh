@@ -38,8 +38,6 @@ struct LayerConfig {
   static constexpr int kDealt = kDealt_;
   static constexpr int kTokenBox = kTokenRows ? 64 : kTokenTile;  // rows of the token tensor maps' boxes
   static constexpr bool kBlockScales = kScheme == Scheme::fp8_block;
-  // x is stored once a token, and the token warp gathers a tile's rows, instead of once a pair.
-  static constexpr bool kGather = kTokenRows && !kPairs && kBlockScales && kTopK > 1;
   // One scale for all of x and one for all of h: given, or from the largest magnitude in the call.
   static constexpr bool kTensorGiven = kScheme == Scheme::fp8_tensor_static, kTensorAmax = kScheme == Scheme::fp8_tensor;
   static constexpr bool kChannelScales = kScheme == Scheme::fp8_ptpc || kTensorGiven || kTensorAmax;

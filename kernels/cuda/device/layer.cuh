@@ -299,7 +299,7 @@ __global__ void __launch_bounds__(kLayerThreads, 1) layer_kernel(const __grid_co
       if (lane == 0) weight_producer<C>(args, shared);
     } else if (warp == 1) {
       dependency_wait();
-      if (C::kGather || lane == 0) token_producer<C>(args, shared, lane);
+      if (lane == 0) token_producer<C>(args, shared);
     } else if (warp == 2 && C::kBlockScales) {
       dependency_wait();
       scale_producer<C>(args, shared, lane);

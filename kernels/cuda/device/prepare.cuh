@@ -69,69 +69,6 @@ __global__ void __launch_bounds__(kPrepareThreads) amax_kernel(const __grid_cons
   if (threadIdx.x % 32 == 0 && amax > 0.0f) atomicMax(args.tensor_amax, __float_as_uint(amax));
 }
 
-// One token by one warp. With many tokens there are warps enough, and nothing to wait for each other.
-template <class C>
-MOE_DEVICE void quantise_token(const LayerArgs& args, int token, const int* rows, int row_count, int lane) {
-  constexpr int kVectors = ceil_div(C::kHidden, 256);
-  // A scale for the whole token needs all of it first: held in registers, or read twice.
-  constexpr bool kWhole = C::kChannelScales && !C::kTensorGiven && !C::kTensorAmax;
-  constexpr int kAtOnce = kWhole && kVectors <= 20 ? kVectors : kVectors < 8 ? kVectors : 8;
-  const int copies = C::kGather ? min(row_count, 1) : row_count;
-  if (copies == 0) {
-    // With top_k = 1 nothing else writes the output of a token without a local expert.
-    for (int k = lane * 8; C::kDirect && k < C::kHidden; k += 256)
-      *reinterpret_cast<uint4*>(args.y + static_cast<i64>(token) * C::kHidden + k) = make_uint4(0, 0, 0, 0);
-    return;
-  }
-  const u16* x = args.x + static_cast<i64>(token) * C::kHidden;
-  Vec8 v[kAtOnce];
-  auto load = [&](int first) {
-#pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) {
-      const int k = ((first + i) * 32 + lane) * 8;
-      v[i] = k < C::kHidden ? load8(x + k) : Vec8{};
-    }
-  };
-  bool finite = !C::kTensorGiven && !C::kTensorAmax;  // looked at where a maximum is taken anyway
-  float scale = 0.0f;
-  if constexpr (C::kTensorGiven) scale = args.tensor_scale[0];
-  if constexpr (C::kTensorAmax) scale = block_scale(__uint_as_float(__ldcg(args.tensor_amax)));
-  if constexpr (kWhole) {
-    float amax = 0.0f;
-#pragma unroll 1
-    for (int first = 0; first < kVectors; first += kAtOnce) {
-      load(first);
-#pragma unroll
-      for (int i = 0; i < kAtOnce; ++i) amax = fmaxf(amax, max8(v[i], finite));
-    }
-#pragma unroll
-    for (int d = 16; d > 0; d /= 2) amax = fmaxf(amax, __shfl_xor_sync(0xffffffffu, amax, d));
-    scale = token_scale(amax);
-  }
-#pragma unroll 1
-  for (int first = 0; first < kVectors; first += kAtOnce) {
-    if (!kWhole || kAtOnce < kVectors) load(first);
-#pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) {
-      const int k = ((first + i) * 32 + lane) * 8;
-      if constexpr (C::kBlockScales) {  // 16 lanes of 8 elements hold a group of 128
-        float amax = max8(v[i], finite);
-#pragma unroll
-        for (int d = 8; d > 0; d /= 2) amax = fmaxf(amax, __shfl_xor_sync(0xffffffffu, amax, d));
-        scale = block_scale(amax);
-      }
-      if (k >= C::kHidden) continue;
-      const uint2 q = quantise8(v[i], scale, finite);
-      for (int t = 0; t < copies; ++t) {
-        const int row = C::kGather ? token : rows[t];
-        *reinterpret_cast<uint2*>(args.x_rows + static_cast<i64>(row) * C::kHidden + k) = q;
-        if (C::kBlockScales && k % 128 == 0) args.x_scale[static_cast<i64>(k / 128) * args.row_pitch + row] = scale;
-        if (C::kChannelScales && k == 0) args.x_scale[row] = scale;
-      }
-    }
-  }
-}
-
 // Expert totals and the counts before this block's chunk, in shared memory.
 template <class C>
 MOE_DEVICE void prepare_counts(const LayerArgs& args, int first_pair, int* counts, int* before) {
@@ -182,14 +119,14 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
   __shared__ int chunk_expert[kMaxPairs], chunk_row[kMaxPairs], token_rows[kMaxPairs];
   __shared__ int kept_expert[C::kOrdered ? kMaxPairs : 1];  // of each row in chunk_row
   __shared__ float warp_max[2][8];
-  // A bf16 row goes to up to top_k places far apart: with many tokens it is made once in
+  // A row goes to up to top_k places far apart: with many tokens it is made once in
   // shared memory and copied whole, since eight warps each storing its piece of every
   // row cost an address translation apiece. Three, so that one can be written while
   // the two before it are read.
   constexpr int kRowBytes = C::kHidden * C::kElementBytes;
   // (two where three do not fit).
-  constexpr int kStaged = C::kFp8 ? 1 : 3 * kRowBytes + 3 * (C::kExperts + 1) * 4 + 4 * kMaxPairs * 4 + 256 <= 49152 ? 3 : 2;
-  __shared__ alignas(128) u8 staged[kStaged][C::kFp8 ? 16 : kRowBytes];
+  constexpr int kStaged = 3 * kRowBytes + 3 * (C::kExperts + 1) * 4 + 4 * kMaxPairs * 4 + 256 <= 49152 ? 3 : 2;
+  __shared__ alignas(128) u8 staged[kStaged][kRowBytes];
   const bool stage_rows = args.chunk_tokens > 1;
   const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
   // The first kernel of a layer waits for all that came before it, and those that follow start only
@@ -217,7 +154,7 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
       else ahead[i] = Vec8{};
     }
   };
-  if (!C::kFp8 || !stage_rows) load_token(first_token);
+  load_token(first_token);
   __syncthreads();
   prepare_counts<C>(args, first_pair, counts, before);
   __syncthreads();
@@ -268,15 +205,10 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
   }
   __syncthreads();
 
-  if (C::kFp8 && stage_rows) {
-    for (int token = first_token + warp; token < last_token; token += kPrepareThreads / 32)
-      quantise_token<C>(args, token, chunk_row + (token - first_token) * C::kTopK, token_rows[token - first_token], lane);
-    return;
-  }
   int turn = 0;
   for (int token = first_token; token < last_token; ++token) {
     const int* rows = chunk_row + (token - first_token) * C::kTopK;
-    const int row_count = C::kGather ? min(token_rows[token - first_token], 1) : token_rows[token - first_token];
+    const int row_count = token_rows[token - first_token];
 #pragma unroll
     for (int i = 0; i < kVectors; ++i) v[i] = ahead[i];
     if (token + 1 < last_token && (C::kDirect || token_rows[token + 1 - first_token] > 0)) load_token(token + 1);
@@ -313,11 +245,12 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
         }
         if (k >= C::kHidden) continue;
         const uint2 q = quantise8(v[i], s, finite);
+        if (stage_rows) *reinterpret_cast<uint2*>(stage + k) = q;
 #pragma unroll
         for (int t = 0; t < C::kTopK; ++t) {
           if (t >= row_count) break;
-          const int row = C::kGather ? token : rows[t];
-          *reinterpret_cast<uint2*>(args.x_rows + static_cast<i64>(row) * C::kHidden + k) = q;
+          const int row = rows[t];
+          if (!stage_rows) *reinterpret_cast<uint2*>(args.x_rows + static_cast<i64>(row) * C::kHidden + k) = q;
           if constexpr (C::kBlockScales) {
             if (k % 128 == 0) args.x_scale[static_cast<i64>(k / 128) * args.row_pitch + row] = s;
           } else {

@@ -28,9 +28,8 @@ struct Ring {
     barrier_wait(empty(), parity ^ 1);
     if (C::kPairs && both) barrier_wait(peer_empty(), parity ^ 1);
   }
-  // Arrivals that fill a stage: weight copy, token copy (where rows are gathered, a warp's) and, for
-  // block scales, a warp.
-  static constexpr u32 kFullCount = 1 + (C::kGather ? 32 : 1) + (C::kBlockScales ? 32 : 0);
+  // Arrivals that fill a stage: weight copy, token copy and, for block scales, a warp.
+  static constexpr u32 kFullCount = 2 + (C::kBlockScales ? 32 : 0);
   // One lane of each math warp releases a stage; with block scales and integer codes, which every
   // lane reads by ordinary loads, every lane.
   static constexpr bool kEveryLane = C::kBlockScales || C::kIntBits != 0;
@@ -148,50 +147,15 @@ MOE_DEVICE void wait_for_rows(const LayerArgs& args, const Segment& s) {
   }
 }
 
-// A tile of gate/up whose rows lie where their tokens do. A lane takes 16 bytes of every fourth row; those
-// past the tile's end repeat its last.
 template <class C>
-MOE_DEVICE void gather_tokens(const LayerArgs& args, const Segment& s, Ring<C>& ring, int lane) {
-  constexpr int kRows = C::kTokenTile / 4, kPieces = C::kHidden / 16;  // a token's pieces of 16 bytes
-  const int piece = lane % 8, rows = s.rows <= 64 ? kRows / 2 : kRows;
-  u32 from[kRows];
-#pragma unroll
-  for (int i = 0; i < kRows; ++i)
-    from[i] = static_cast<u32>(__ldcg(&args.row_token[s.row + min(lane / 8 + 4 * i, s.rows - 1)])) * kPieces + piece;
-  // The row's low three bits, which swizzle its pieces, are those of lane / 8 + 4i.
-  const u32 even = (lane / 8) * 128 + ((piece ^ (lane / 8)) << 4), odd = (lane / 8 + 4) * 128 + ((piece ^ (lane / 8 + 4)) << 4);
-#pragma unroll 1
-  for (int step = s.step; step < s.last_step; ++step) {
-    ring.wait_empty(false);
-    const u32 dst = ring.tokens();
-    const bool there = step * 8 + piece < kPieces;
-    const u8* src = args.x_rows + (there ? step * 128 : 0);
-#pragma unroll
-    for (int i = 0; i < kRows; ++i) {
-      if (i == kRows / 2 && rows == i) break;
-      copy_async16(dst + i / 2 * 1024 + (i % 2 == 0 ? even : odd), src + static_cast<u64>(from[i]) * 16, there);
-    }
-    copy_arrive(ring.full());
-    ring.advance();
-  }
-}
-
-// One thread, or, where rows are gathered, a warp.
-template <class C>
-MOE_DEVICE void token_producer(const LayerArgs& args, u8* shared, int lane) {
+MOE_DEVICE void token_producer(const LayerArgs& args, u8* shared) {
   Ring<C> ring(smem_address(shared));
   SegmentQueue<C> queue(shared);
   Segment s;
   const u64 policy = C::kTokenRows ? policy_evict_normal() : policy_evict_last();
   MOE_STAMP(args, 2);
   proxy_fence();  // x_rows was written by ordinary stores
-  while (queue.take(s, C::kGather, lane)) {
-    if constexpr (C::kGather) {
-      if (s.phase == 0) {
-        gather_tokens<C>(args, s, ring, lane);
-        continue;
-      }
-    }
+  while (queue.take(s, false, 0)) {
     const TensorMap* map = s.phase == 0 ? &args.x_rows_map : &args.h_rows_map;
     if (s.phase == 1) {
       wait_for_rows<C>(args, s);
@@ -201,21 +165,16 @@ MOE_DEVICE void token_producer(const LayerArgs& args, u8* shared, int lane) {
 #pragma unroll 1
     for (int step = s.step; step < s.last_step; ++step) {
       // A last tile with rows for one warpgroup only: the other's half stays as it is.
-      const bool one_box = C::kTokenRows && s.rows <= 64, shared = C::kTokenRows && C::kPairs && !s.share_weights;
-      const bool sends = shared && (cluster_rank() == 0 || !one_box);
+      const bool one_box = C::kTokenRows && s.rows <= 64, share_tokens = C::kTokenRows && C::kPairs && !s.share_weights;
+      const bool sends = share_tokens && (cluster_rank() == 0 || !one_box);
       ring.wait_empty(sends);
-      if (C::kGather && lane != 0) {
-        barrier_arrive(ring.full());
-        ring.advance();
-        continue;
-      }
       barrier_arrive_expect(ring.full(), one_box ? C::kTokenBytes / 2 : C::kTokenBytes);
       if constexpr (!C::kTokenRows) {
 #pragma unroll
         for (int box = 0; box < C::kTokenBoxes; ++box)
           tensor_load(ring.tokens() + box * C::kTokenTile * 128, map, ring.full(), step * C::kStep + box * (128 / C::kElementBytes),
                       s.row, policy);
-      } else if (shared) {
+      } else if (share_tokens) {
         const u32 rank = cluster_rank();
         if (sends) tensor_load_multicast(ring.tokens() + rank * 8192, map, ring.full(), step * C::kStep, s.row + rank * 64, 3, policy);
       } else {
@@ -242,20 +201,14 @@ MOE_DEVICE void scale_producer(const LayerArgs& args, u8* shared, int lane) {
   while (queue.take(s, true, lane)) {
     if (s.phase == 1) wait_for_rows<C>(args, s);
     const float* weight = weight_scale_row<C>(args, s, lane % C::kScaleGroups);
-    const float* token = (s.phase == 0 ? args.x_scale : args.h_scale) + (C::kGather && s.phase == 0 ? 0 : s.row);
-    constexpr int kEach = ceil_div(C::kTokenTile, 32);
-    int at[kEach];  // where the lane's tokens have theirs
-#pragma unroll
-    for (int i = 0; i < kEach; ++i)
-      at[i] = C::kGather && s.phase == 0 ? __ldcg(&args.row_token[s.row + min(lane + 32 * i, s.rows - 1)]) : lane + 32 * i;
+    const float* token = (s.phase == 0 ? args.x_scale : args.h_scale) + s.row;
     for (int step = s.step; step < s.last_step; ++step) {
       barrier_wait(ring.empty(), ring.parity ^ 1);
       const u32 dst = ring.scales();
       if (lane < C::kScaleGroups) copy_async4(dst + lane * 4, weight + step);
       const float* column = token + static_cast<i64>(step) * args.row_pitch;
 #pragma unroll
-      for (int i = 0; i < kEach; ++i)
-        if (lane + 32 * i < C::kTokenTile) copy_async4(dst + C::kTokenScales + (lane + 32 * i) * 4, column + at[i]);
+      for (int t = lane; t < C::kTokenTile; t += 32) copy_async4(dst + C::kTokenScales + t * 4, column + t);
       copy_arrive(ring.full());
       ring.advance();
     }

@@ -95,10 +95,6 @@ MOE_DEVICE u64 policy_evict_normal() {
 MOE_DEVICE void copy_async4(u32 dst, const void* src) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(dst), "l"(src) : "memory");
 }
-// Sixteen bytes that do not stay in the L1 cache; zeros instead if not `there`.
-MOE_DEVICE void copy_async16(u32 dst, const void* src, bool there) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(dst), "l"(src), "r"(there ? 16 : 0) : "memory");
-}
 // Arrives on `bar` once this thread's earlier copies have landed.
 MOE_DEVICE void copy_arrive(u32 bar) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(bar) : "memory");

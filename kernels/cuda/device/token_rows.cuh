@@ -92,7 +92,6 @@ MOE_DEVICE void multiply_rows_promoted(Ring<C>& ring, int steps, RowTile& sum0, 
 #pragma unroll 1
   for (int step = 0; step < steps; ++step) {
     barrier_wait(ring.full(), ring.parity);
-    if constexpr (C::kGather) proxy_fence();  // gathered by ordinary copies, read by the tensor cores
     if (busy) {
       const u32 a = ring.tokens() + at.group * 8192;
       float s00 = 1.0f, s01 = 1.0f, s10 = 1.0f, s11 = 1.0f;
