@@ -49,6 +49,11 @@ Config whole(std::int64_t tile) {
   return {
       {{"BLOCK_SIZE_M", tile}, {"SPLIT_K", 0}, {"SWAP_AB", 1}, {"CLUSTER_SIZE", 1}, {"DEALT", 1}}};
 }
+Config with(Config config, const char* key, std::int64_t value) {
+  config.values[key] = value;
+  return config;
+}
+Config paired(std::int64_t tile) { return with(whole(tile), "CLUSTER_SIZE", 2); }
 Config token_rows(std::int64_t cluster) {
   return {{{"BLOCK_SIZE_M", 128},
            {"SPLIT_K", 0},
@@ -56,11 +61,6 @@ Config token_rows(std::int64_t cluster) {
            {"CLUSTER_SIZE", cluster},
            {"DEALT", 1}}};
 }
-Config with(Config config, const char* key, std::int64_t value) {
-  config.values[key] = value;
-  return config;
-}
-
 // Widths that end inside a tile of 128 or 256 and inside a step of K, fewer local experts than
 // global ones, and widths of whole tiles for the kinds that need them.
 std::vector<LayerCase> layer_cases() {
@@ -94,7 +94,7 @@ std::vector<LayerCase> layer_cases() {
       {"block_even",
        "fp8_block",
        even,
-       {{}, split(48, 2), whole(80), token_rows(1), token_rows(2)}},
+       {{}, split(48, 2), whole(80), paired(80), token_rows(1), token_rows(2)}},
       {"block_many", "fp8_block", many, {{}, split(8, 2), token_rows(1)}},
       {"ptpc_ragged", "fp8_ptpc", ragged, {{}, fp8(split(32, 2)), reduced(token_rows(1))}},
       {"ptpc_on_input",
@@ -104,12 +104,13 @@ std::vector<LayerCase> layer_cases() {
       {"ptpc_even",
        "fp8_ptpc",
        scaled_even,
-       {reduced(split(64, 1000)), fp8(token_rows(2)), reduced(token_rows(2))}},
+       {reduced(split(64, 1000)), fp8(paired(80)), fp8(paired(96)), reduced(paired(144)),
+        fp8(token_rows(2)), reduced(token_rows(2))}},
       {"bf16_ragged",
        "bf16",
        ragged,
        {{}, split(24, 1), split(64, 1000), with(whole(192), "num_stages", 3)}},
-      {"bf16_even", "bf16", even, {{}, whole(128), token_rows(1), token_rows(2)}},
+      {"bf16_even", "bf16", even, {{}, whole(128), paired(144), token_rows(1), token_rows(2)}},
       {"bf16_on_input", "bf16", scaled_first, {{}, whole(96)}},
       {"block_fine", "fp8_block", fine, {{}, split(48, 2), whole(64)}},
       {"block_biased", "fp8_block", biased, {{}, split(16, 2), whole(80)}},

@@ -87,7 +87,7 @@ TEST_F(LayerProgramTest, EveryHeuristicConfigurationCompilesCleanly) {
     const CudaScheme* cuda_scheme = find_scheme(*scheme, served.layer);
     ASSERT_NE(cuda_scheme, nullptr) << served.what;
     std::vector<TileConfig> seen;
-    for (const std::int64_t tokens : {1, 16, 64, 256, 1024, 8192}) {
+    for (const std::int64_t tokens : {1, 16, 64, 256, 1024, 2048, 4096, 8192}) {
       const auto config = parse_config({}, served.layer, *cuda_scheme, tokens, hopper_shared_bytes);
       ASSERT_TRUE(config.has_value()) << config.error().sentence;
       if (std::ranges::find(seen, *config) != seen.end()) continue;

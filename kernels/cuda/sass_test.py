@@ -20,6 +20,7 @@ SHAPE = "8, 512, 256, 2, false"
 KINDS = {
     "split": "8, 4, {promote}, true, false, false, 2",
     "whole": "80, 4, {promote}, false, false, false, 1",
+    "paired": "80, 4, {promote}, false, false, true, 1",
     "token_rows": "128, 4, {promote}, false, true, false, 1",
     "pairs": "128, 4, {promote}, false, true, true, 1",
 }

@@ -28,6 +28,10 @@ constexpr TileConfig split_tile(int tokens, int dealt, bool promote) {
 constexpr TileConfig whole_tile(int tokens, bool promote) {
   return {.token_tile = tokens, .stages = 4, .swap_ab = true, .promote = promote};
 }
+// And by two blocks, which share the weights for two tiles of an expert's tokens.
+constexpr TileConfig paired_tile(int tokens, bool promote) {
+  return {.token_tile = tokens, .stages = 4, .swap_ab = true, .cluster = 2, .promote = promote};
+}
 // Integer weights, whose chunks are smaller than other weights' steps: more of them in flight, and
 // all units dealt, so that no block draws two long ones last.
 constexpr TileConfig integer_tile(int tokens, int stages) {

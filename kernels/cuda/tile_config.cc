@@ -87,10 +87,10 @@ std::optional<Refusal> contradiction(const TileConfig& c, const Layer& layer,
   }
   const std::int64_t tiles1 = ceil_div(padded_inter(layer), 128);
   const std::int64_t tiles2 = ceil_div(layer.hidden_size, 256);
-  if (c.cluster == 2 && (c.swap_ab || tiles1 % 2 != 0 || tiles2 % 2 != 0)) {
+  if (c.cluster == 2 && (c.split_k || scheme.integers || tiles1 % 2 != 0 || tiles2 % 2 != 0)) {
     return bad_value(
-        "CLUSTER_SIZE 2 needs SWAP_AB 0 and even numbers of weight tiles; this layer "
-        "has " +
+        "CLUSTER_SIZE 2 needs SPLIT_K 0, weights that are not integers and even numbers of weight "
+        "tiles; this layer has " +
         std::to_string(tiles1) + " and " + std::to_string(tiles2));
   }
   if (c.promote && !scheme.may_promote) {
@@ -120,7 +120,8 @@ std::int64_t shared_bytes(const Layer& layer, const CudaScheme& scheme, const Ti
   const std::int64_t tables = align_up((layer.local_experts() + 1) * 12 + 24, 16);
   const std::int64_t barriers =
       c.stages * stage + align_up(epilogue, 16) + c.stages * scale + tables + c.stages * 16;
-  return align_up(barriers, 64) + 2 * 64 + 2 * 16 + 2 * 16 + 1024;
+  const std::int64_t pairs = c.cluster == 2 ? c.stages * 8 : 0;
+  return align_up(barriers, 64) + 2 * 64 + 2 * 16 + 2 * 16 + pairs + 1024;
 }
 
 namespace {

@@ -40,15 +40,18 @@ moe::TensorMap tensor_map(CUdeviceptr base, int element_bytes, std::int64_t rows
 
 std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
-// Tokens of one block of the prepare kernel: about eight blocks a multiprocessor; a block's pairs
-// must fit its table of 256 and lie in one counting group, hence a power of two.
-int chunk_tokens(std::int64_t tokens, std::int64_t top_k) {
-  int chunk = 1;
-  while (chunk * 2 * top_k <= 256 && chunk * 2 <= moe::kGroupTokens &&
-         chunk * std::int64_t{1056} < tokens) {
+// Tokens of one block of the prepare kernel: about eight blocks a multiprocessor, or four of wide
+// rows, which need more registers, as long as they get few tokens each; a block's pairs must fit
+// its table of 256 and lie in one counting group, hence a power of two.
+int chunk_tokens(std::int64_t tokens, const Layer& layer) {
+  constexpr std::int64_t blocks = 1056;
+  const std::int64_t few = layer.hidden_size > 4096 ? 8 : 1;
+  std::int64_t chunk = 1;
+  while (chunk * 2 * layer.top_k <= 256 && chunk * 2 <= moe::kGroupTokens &&
+         (chunk * blocks < tokens || (chunk < few && chunk * blocks / 2 < tokens))) {
     chunk *= 2;
   }
-  return chunk;
+  return static_cast<int>(chunk);
 }
 
 }  // namespace
@@ -97,7 +100,7 @@ Workspace::Workspace(const Layer& layer, const CudaScheme& scheme, const TileCon
   args_.act_limit = static_cast<float>(layer.activation.limit);
   args_.tokens = static_cast<int>(tokens);
   args_.row_pitch = static_cast<int>(rows);
-  args_.chunk_tokens = chunk_tokens(tokens, layer.top_k);
+  args_.chunk_tokens = chunk_tokens(tokens, layer);
   // 12 MB over the device, about prepare's time.
   constexpr std::size_t early_bytes = std::size_t{3} * moe::kChunkBytes;
   args_.early_stages = static_cast<int>(

@@ -100,13 +100,15 @@ struct LayerConfig {
   // Pairs: two words and their barriers, by which the first block tells the second
   // which unit it drew.
   static constexpr int kMailOffset = kQueueOffset + 2 * 64 + 2 * 16;
-  static constexpr int kSharedBytes = kMailOffset + 2 * 16 + 1024;  // 1024: to align the base
+  // And a barrier a stage: the other block has it free.
+  static constexpr int kPeerOffset = kMailOffset + 2 * 16;
+  static constexpr int kSharedBytes = kPeerOffset + (kPairs ? kStages * 8 : 0) + 1024;  // 1024: to align the base
 
   static_assert(!kTokenRows || (kTokenTile == 128 && !kSplit), "token rows: tiles of 128 tokens, not cut");
   static_assert(!kTokenRows || !kBlockScales || (kInter % 128 == 0 && !kFineScales), "token rows: a box of 128 weight rows has one scale");
   static_assert(!kSplit || kTokenTile <= 64, "partial sums are for tiles of at most 64 tokens");
-  static_assert(!kPairs || (kTokenRows && kWeightTiles1 % 2 == 0 && kWeightTiles2 % 2 == 0),
-                "pairs need token rows and even numbers of weight tiles");
+  static_assert(!kPairs || (!kSplit && kIntBits == 0 && kWeightTiles1 % 2 == 0 && kWeightTiles2 % 2 == 0),
+                "pairs need whole tiles, weights that are not integers and even numbers of weight tiles");
   static_assert(kInter % 64 == 0, "N must be a multiple of 64: a warpgroup's rows share one scale block");
   static_assert(kHidden % 16 == 0 && kHidden % 8 == 0, "K must be a multiple of 16 for 16-byte rows");
   static_assert(kSharedBytes <= 232448, "stages and tile exceed the 232448 bytes of shared memory of a block");

@@ -37,8 +37,9 @@ template <int kN>
 struct Wgmma;
 """
 
-def body(n, k, types, tail):
+def body(n, k, types, tail, halves=False):
     regs = n // 2
+    outputs = ['"+f"(d%d[%d])' % (i // (regs // 2), i % (regs // 2)) if halves else '"+f"(d[%d])' % i for i in range(regs)]
     names = ", ".join("%%%d" % i for i in range(regs))
     lines = [
         '    asm volatile(',
@@ -47,7 +48,7 @@ def body(n, k, types, tail):
         '        "wgmma.mma_async.sync.aligned.m64n%dk%d.f32.%s "' % (n, k, types),
         '        "{%s}, "' % names,
         '        "da, db, p, %s;\\n}\\n"' % tail,
-        '        : %s' % ", ".join('"+f"(d[%d])' % i for i in range(regs)),
+        '        : %s' % ", ".join(outputs),
         '        : "r"(a), "r"(b), "r"(accumulate), "r"(kWgmmaDescriptorHigh));',
     ]
     return "\n".join(lines)
@@ -80,6 +81,12 @@ def main():
             out.append(body_registers(n))
             out.append("  }")
         out.append("};\n")
+    out.append("// Two tiles of 128 columns whose rows of B follow each other: A is read once for both.\nstruct WgmmaTwice128 {")
+    for name, k, types, tail in (("e4m3", 32, "e4m3.e4m3", "1, 1"), ("bf16", 16, "bf16.bf16", "1, 1, 0, 0")):
+        out.append("  static MOE_DEVICE void %s(float (&d0)[64], float (&d1)[64], u32 a, u32 b, int accumulate) {" % name)
+        out.append(body(256, k, types, tail, halves=True))
+        out.append("  }")
+    out.append("};\n")
     out.append("}  // namespace moe\n")
     sys.stdout.write("\n".join(out))
 

@@ -279,6 +279,7 @@ __global__ void __launch_bounds__(kLayerThreads, 1) layer_kernel(const __grid_co
     for (int i = 0; i < C::kStages; ++i) {
       barrier_init(base + C::kBarrierOffset + i * 16, Ring<C>::kFullCount);
       barrier_init(base + C::kBarrierOffset + i * 16 + 8, Ring<C>::kEmptyCount);
+      if constexpr (C::kPairs) barrier_init(base + C::kPeerOffset + i * 8, 1);
     }
     for (int i = 0; i < 2; ++i) {
       barrier_init(base + C::kMailOffset + i * 16 + 8, 1);

@@ -19,20 +19,23 @@ struct Ring {
   MOE_DEVICE u32 scales() const { return base + C::kScaleOffset + stage * C::kScaleBytes; }
   MOE_DEVICE u32 full() const { return base + C::kBarrierOffset + stage * 16; }
   MOE_DEVICE u32 empty() const { return full() + 8; }
+  MOE_DEVICE u32 peer_empty() const { return base + C::kPeerOffset + stage * 8; }
   MOE_DEVICE void advance() {
     if (++stage == C::kStages) stage = 0, parity ^= 1;
+  }
+  // Until the stage may be filled, in a pair's other block too if `both`.
+  MOE_DEVICE void wait_empty(bool both) const {
+    barrier_wait(empty(), parity ^ 1);
+    if (C::kPairs && both) barrier_wait(peer_empty(), parity ^ 1);
   }
   // Arrivals that fill a stage: weight copy, token copy and, for block scales, a warp.
   static constexpr u32 kFullCount = 2 + (C::kBlockScales ? 32 : 0);
   // One lane of each math warp releases a stage; with block scales and integer codes, which every
-  // lane reads by ordinary loads, every lane. In a pair, the other block writes here too.
+  // lane reads by ordinary loads, every lane.
   static constexpr bool kEveryLane = C::kBlockScales || C::kIntBits != 0;
-  static constexpr u32 kEmptyCount = kMathThreads / (kEveryLane ? 1 : 32) * (C::kPairs ? 2 : 1);
+  static constexpr u32 kEmptyCount = kMathThreads / (kEveryLane ? 1 : 32);
   static MOE_DEVICE bool releases(int lane) { return kEveryLane || lane == 0; }
-  static MOE_DEVICE void release(u32 bar) {
-    barrier_arrive(bar);
-    if constexpr (C::kPairs) barrier_arrive_remote(bar, cluster_rank() ^ 1);
-  }
+  static MOE_DEVICE void release(u32 bar) { barrier_arrive(bar); }
 };
 
 // Segments from the scheduling warp to all others; one with phase -1 ends the work.
@@ -99,22 +102,27 @@ MOE_DEVICE void weight_producer(const LayerArgs& args, u8* shared) {
   SegmentQueue<C> queue(shared);
   Segment s;
   // Read once: evict first, a fifth faster than the default policy. Read by several
-  // token tiles: the default, whose lines are still there for the others.
+  // token tiles (pairs of them): the default, whose lines are still there for the others.
   const u64 once = policy_evict_first(), again = policy_evict_normal();
   MOE_STAMP(args, 1);
   // Weights asked for at once queue in front of prepare's own reads; a few stages
   // keep memory busy until it is done.
-  int early = args.early_stages;
+  int early = args.early_stages, unused = C::kStages;
   while (queue.take(s, false, 0)) {
-    const u64 policy = !C::kSplit && s.token_tiles > 1 ? again : once;
+    const u64 policy = !C::kSplit && s.token_tiles > (C::kPairs ? 2 : 1) ? again : once;
     const i64 tile = static_cast<i64>(s.expert) * (s.phase == 0 ? C::kWeightTiles1 : C::kWeightTiles2) + s.weight_tile;
     const u8* chunk = (s.phase == 0 ? args.w13_chunks : args.w2_chunks) +
                       (tile * (s.phase == 0 ? C::kSteps1 : C::kSteps2) + s.step) * C::kWeightBytes;
 #pragma unroll 1
     for (int step = s.step; step < s.last_step; ++step, chunk += C::kWeightBytes) {
       if (early-- == 0) dependency_wait();
-      barrier_wait(ring.empty(), ring.parity ^ 1);
+      ring.wait_empty(false);
+      // One thread tells the other block for all that released the stage: every arrival at another
+      // multiprocessor is a packet. And waits for the other's every time, sharing or not, so that
+      // neither block is ever a round of the ring ahead of what the other waits for.
+      if (C::kPairs && unused-- <= 0) barrier_arrive_remote(ring.peer_empty(), cluster_rank() ^ 1);
       barrier_arrive_expect(ring.full(), C::kWeightBytes);
+      if constexpr (C::kPairs) ring.wait_empty(true);
       if (C::kPairs && s.share_weights) {
         const u32 rank = cluster_rank();
         bulk_load_multicast(ring.weights(rank), chunk + rank * kBoxBytes, kBoxBytes, ring.full(), 3, policy);
@@ -156,18 +164,19 @@ MOE_DEVICE void token_producer(const LayerArgs& args, u8* shared) {
     }
 #pragma unroll 1
     for (int step = s.step; step < s.last_step; ++step) {
-      barrier_wait(ring.empty(), ring.parity ^ 1);
       // A last tile with rows for one warpgroup only: the other's half stays as it is.
-      const bool one_box = C::kTokenRows && !C::kPairs && s.rows <= 64;
+      const bool one_box = C::kTokenRows && s.rows <= 64, share_tokens = C::kTokenRows && C::kPairs && !s.share_weights;
+      const bool sends = share_tokens && (cluster_rank() == 0 || !one_box);
+      ring.wait_empty(sends);
       barrier_arrive_expect(ring.full(), one_box ? C::kTokenBytes / 2 : C::kTokenBytes);
       if constexpr (!C::kTokenRows) {
 #pragma unroll
         for (int box = 0; box < C::kTokenBoxes; ++box)
           tensor_load(ring.tokens() + box * C::kTokenTile * 128, map, ring.full(), step * C::kStep + box * (128 / C::kElementBytes),
                       s.row, policy);
-      } else if (C::kPairs && !s.share_weights) {
+      } else if (share_tokens) {
         const u32 rank = cluster_rank();
-        tensor_load_multicast(ring.tokens() + rank * 8192, map, ring.full(), step * C::kStep, s.row + rank * 64, 3, policy);
+        if (sends) tensor_load_multicast(ring.tokens() + rank * 8192, map, ring.full(), step * C::kStep, s.row + rank * 64, 3, policy);
       } else {
         tensor_load(ring.tokens(), map, ring.full(), step * C::kStep, s.row, policy);
         if (!one_box) tensor_load(ring.tokens() + 8192, map, ring.full(), step * C::kStep, s.row + 64, policy);

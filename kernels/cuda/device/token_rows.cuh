@@ -56,6 +56,17 @@ MOE_DEVICE void multiply_rows_stage(RowTile& d, u32 tokens, u32 weights, int acc
   }
 }
 
+// Both boxes, added to what is there.
+template <class C>
+MOE_DEVICE void multiply_rows_stage_twice(RowTile& d0, RowTile& d1, u32 tokens, u32 weights) {
+  const u32 a = wgmma_descriptor(tokens), b = wgmma_descriptor(weights);
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    if constexpr (C::kFp8) WgmmaTwice128::e4m3(d0, d1, a + 2 * k, b + 2 * k, 1);
+    else WgmmaTwice128::bf16(d0, d1, a + 2 * k, b + 2 * k, 1);
+  }
+}
+
 template <class C>
 MOE_DEVICE void promote_rows(RowTile& sum, const RowTile& part, float s0, float s1) {
 #pragma unroll
@@ -127,8 +138,7 @@ MOE_DEVICE void multiply_rows_plain(Ring<C>& ring, int steps, RowTile& sum0, Row
       wgmma_pin(sum0);
       wgmma_pin(sum1);
       wgmma_begin();
-      multiply_rows_stage<C>(sum0, a, ring.weights(0), 1);
-      multiply_rows_stage<C>(sum1, a, ring.weights(1), 1);
+      multiply_rows_stage_twice<C>(sum0, sum1, a, ring.weights(0));
       wgmma_commit();
       wgmma_wait<1>();
     }

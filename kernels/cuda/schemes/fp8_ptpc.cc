@@ -16,8 +16,9 @@ constexpr std::array defaults = {
     DefaultTile{8, split_tile(16, 2, true)},
     DefaultTile{18, split_tile(32, 2, true)},
     DefaultTile{48, split_tile(64, 2, true)},
-    DefaultTile{160, whole_tile(80, true)},
-    DefaultTile{320, whole_tile(96, false)},
+    DefaultTile{80, whole_tile(80, true)},
+    DefaultTile{160, paired_tile(80, true)},
+    DefaultTile{320, paired_tile(96, true)},
     DefaultTile{std::numeric_limits<double>::infinity(), token_rows_tile(2, false)},
 };
 
