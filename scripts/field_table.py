@@ -181,7 +181,8 @@ def report(paths):
             raise SystemExit("field_table: %s: there is no table for suite %s; %s" % (path, suite, ", ".join(SUITES)))
         across, down, title = SUITES[suite]
         comparisons = {(c["a"], c["b"]): c for c in result.get("comparisons", [])}
-        out += ["", "## " + title, "", "`%s` (suite `%s`, %s)" % (path, suite, context["date"][:10])]
+        devices = sorted({c["device"] for c in result["cases"] if c.get("device") and c["status"] == "ok"})
+        out += ["", "## " + title, "", "`%s` (suite `%s`, %s, %s)" % (path, suite, context["date"][:10], ", ".join(devices))]
         for name, rows in blocks(result["cases"], across, down).items():
             if suite in BESIDE:
                 out += table_beside(name, rows, BESIDE[suite], comparisons)

@@ -59,6 +59,14 @@ class FieldTable(unittest.TestCase):
         self.assertIn("- cuda: unsupported: why not", text)
         self.assertIn("Nothing was measured.", self.report("ptpc-vs-backends", [case(0, status="unsupported")]))
 
+    def test_schemes_have_a_row_each_and_are_held_against_bf16_at_the_same_batch_size(self):
+        cases = [{**case(us, scheme=s, tokens=m), "roofline": {"fraction": f}}
+                 for s, m, us, f in (("bf16", 1, 100.0, 0.9), ("bf16", 512, 1000.0, 0.5), ("fp8", 1, 50.0, 0.8), ("fp8", 512, 2000.0, 0.25))]
+        text = self.report("schemes-cpu", cases)
+        self.assertIn("| scheme | M=1 us | of floor | bf16 / this | M=512 us | of floor | bf16 / this | M=512 format | M=512 kernel |", text)
+        self.assertIn("| bf16 | 100 | 90% |  | 1000 | 50% |  | 0.05 | 0.0001 |", text)
+        self.assertIn("| fp8 | 50 | 80% | 2.000 [1.996, 2.004] m | 2000 | 25% | 0.500 [0.499, 0.501] m |", text)
+
     def test_a_suite_without_a_table_is_refused_by_name(self):
         with self.assertRaisesRegex(SystemExit, "no table for suite quick"):
             self.report("quick", [])
