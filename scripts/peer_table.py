@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Markdown table of a result of suites/peer-h200.json against the peer and the floor.
+"""Markdown table of results of suites/peer-h200.json against the peer and the floor.
 
-peer_table.py RESULT.json PEER.json > docs/performance/h200.md
+peer_table.py RESULT.json [NEWER.json ..] PEER.json > docs/performance/h200.md
+
+A layer's rows are those of the last result that has the layer.
 """
 import json
 import math
@@ -19,7 +21,7 @@ HEAD = """# Our layers on an H200, measured by moegauge
 
 Made by `scripts/peer_table.py` from the files named below; do not edit.
 
-- `{result}` (suite `{suite}`, {date})
+{results}
 - `{peer}`
 
 Microseconds a call, median. *default*, *tuned*: our configuration where nothing was tuned, and the tuned file's.
@@ -83,20 +85,33 @@ def table(title, rows, peer):
     return out + ["", "Geometric mean of peer / ours over %d sizes: %.2f" % (len(ratios), mean)]
 
 
-def report(result_path, peer_path):
-    with open(result_path) as file:
-        result = json.load(file)
+def title_of(layer):
+    model, scheme, tp, ep = layer
+    ranks = "".join(", %s%d" % (kind, n) for kind, n in (("TP", tp), ("EP", ep)) if n > 1)
+    return LAYERS[model, scheme][1] + ranks
+
+
+def report(*paths):
+    *result_paths, peer_path = paths
     with open(peer_path) as file:
         peer = json.load(file)["layers"]
-    context = result["context"]
-    out = [HEAD.format(result=result_path, peer=peer_path, suite=context["suite"], date=context["date"][:10])]
-    for (model, scheme, tp, ep), rows in index(result["cases"]).items():
-        name, title = LAYERS.get((model, scheme), (None, None))
-        if name in peer:
-            ranks = "".join(", %s%d" % (kind, n) for kind, n in (("TP", tp), ("EP", ep)) if n > 1)
-            out += table(title + ranks, rows, peer[name])
+    layers, source, named = {}, {}, []
+    for path in result_paths:
+        with open(path) as file:
+            result = json.load(file)
+        named.append((path, result["context"]))
+        for layer, rows in index(result["cases"]).items():
+            if LAYERS.get(layer[:2], (None,))[0] in peer:
+                layers[layer], source[layer] = rows, path
+    lines = []
+    for path, context in named:
+        titles = "" if len(named) == 1 else ": " + "; ".join(title_of(l) for l in layers if source[l] == path)
+        lines.append("- `%s` (suite `%s`, %s)%s" % (path, context["suite"], context["date"][:10], titles))
+    out = [HEAD.format(results="\n".join(lines), peer=peer_path)]
+    for layer, rows in layers.items():
+        out += table(title_of(layer), rows, peer[LAYERS[layer[:2]][0]])
     return "\n".join(out) + "\n"
 
 
 if __name__ == "__main__":
-    sys.stdout.write(report(*sys.argv[1:3]))
+    sys.stdout.write(report(*sys.argv[1:]))

@@ -18,12 +18,12 @@ def case(tokens, source, us, routing="uniform", status="ok"):
 
 
 class PeerTable(unittest.TestCase):
-    def report(self, cases):
+    def report(self, *runs):
         peer = {"layers": {"mixtral-8x7b": {str(m): {"peer_us": 100.0, "floor_us": 40.0} for m in (1, 2)}}}
-        result = {"context": {"suite": "peer-h200", "date": "2026-11-30T12:00:00"}, "cases": cases}
+        context = {"suite": "peer-h200", "date": "2026-11-30T12:00:00"}
         with tempfile.TemporaryDirectory() as folder:
-            paths = [pathlib.Path(folder) / name for name in ("r.json", "p.json")]
-            for path, content in zip(paths, (result, peer)):
+            paths = [pathlib.Path(folder) / ("r%d.json" % i) for i in range(len(runs))] + [pathlib.Path(folder) / "p.json"]
+            for path, content in zip(paths, [{"context": context, "cases": cases} for cases in runs] + [peer]):
                 path.write_text(json.dumps(content))
             return peer_table.report(*map(str, paths))
 
@@ -34,6 +34,11 @@ class PeerTable(unittest.TestCase):
     def test_the_mean_is_geometric_and_over_what_was_measured(self):
         text = self.report([case(1, "default", 50.0), case(2, "default", 25.0), case(1, "tuned", 0, status="skipped")])
         self.assertIn("over 2 sizes: 2.83", text)  # sqrt(2 * 4)
+
+    def test_a_newer_result_replaces_a_layer_whole(self):
+        text = self.report([case(1, "default", 50.0), case(2, "default", 50.0)], [case(1, "default", 25.0)])
+        self.assertIn("over 1 sizes: 4.00", text)
+        self.assertRegex(text, r"r1.json. \(suite .peer-h200., 2026-11-30\): Mixtral-8x7B, bf16, TP2\n")
 
     def test_a_layer_without_a_time_has_no_table(self):
         self.assertNotIn("Mixtral", self.report([case(1, "default", 0, status="inaccurate")]))

@@ -8,6 +8,8 @@
 #include "harness/measure/op_session.h"
 #include "harness/measure/prepare.h"
 #include "harness/measure/resident.h"
+#include "harness/workload/problem.h"
+#include "reference/inputs/exact.h"
 #include "reference/ops/op.h"
 
 namespace moegauge {
@@ -117,9 +119,37 @@ Session::Finished Session::finish(std::size_t index, std::variant<Measured, Unme
   return {index, std::move(record), phase_ >= Phase::check};
 }
 
+namespace {
+
+// Of whole layers for which there are no inputs of the kind that the cases ask for.
+class SessionWithoutInputs final : public Session {
+ public:
+  SessionWithoutInputs(Setup setup, std::string why)
+      : Session(std::move(setup)), why_(std::move(why)) {}
+
+ private:
+  void measure_into(PointResult& result, std::span<const std::size_t> members) override {
+    for (const std::size_t index : members) {
+      enter(index, Phase::prepare);
+      result.records.push_back(finish(index, unmeasured(Status::unsupported, why_)));
+    }
+  }
+
+  const std::string why_;
+};
+
+}  // namespace
+
 std::unique_ptr<Session> make_session(Session::Setup setup) {
-  if (const Op* op = find_op(setup.cases.front().op)) {
+  const CaseCoordinates& first = setup.cases.front();
+  if (const Op* op = find_op(first.op)) {
     return std::make_unique<OpSession>(std::move(setup), *op);
+  }
+  if (distribution_from(first.inputs) == Distribution::exact) {
+    const Problem problem = problem_of(first, setup.root);
+    if (auto why = no_exact_inputs(problem.layer, problem.scheme->traits())) {
+      return std::make_unique<SessionWithoutInputs>(std::move(setup), std::move(*why));
+    }
   }
   return std::make_unique<LayerSession>(std::move(setup));
 }

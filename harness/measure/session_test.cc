@@ -21,9 +21,8 @@ class Sessions : public ::testing::Test {
   Session::Finished measure(const Script& script, const std::string& routing = "uniform") {
     const ScriptedBackend backend(script);
     const std::vector<const Backend*> backends = {&backend};
-    CaseCoordinates c;
+    CaseCoordinates c = case_;
     c.model = folder_.path() / "config.json";
-    c.scheme = "bf16";
     c.tokens = 2;
     c.routing = routing;
     const auto session = make_session(
@@ -36,8 +35,22 @@ class Sessions : public ::testing::Test {
   }
 
   TestFolder folder_;
+  CaseCoordinates case_ = [] {
+    CaseCoordinates c;
+    c.scheme = "bf16";
+    return c;
+  }();
   std::vector<Phase> phases_;
 };
+
+TEST_F(Sessions, ALayerWithoutExactInputsIsUnsupported) {
+  case_.scheme = "w4a16_g64_actorder";
+  case_.inputs = "exact";
+  const auto finished = measure({.name = "honest"});
+  EXPECT_EQ(outcome(finished).status, Status::unsupported);
+  EXPECT_THAT(outcome(finished).reason, HasSubstr("act_order"));
+  EXPECT_FALSE(finished.launched);
+}
 
 TEST_F(Sessions, AFaultThatIsNoKernelsIsOfTheInfrastructure) {
   const auto finished = measure({.name = "honest"}, "a trace that was deleted");

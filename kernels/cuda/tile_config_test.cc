@@ -64,5 +64,24 @@ TEST_F(TileConfigTest, RefusesTilesWhoseSumsRegistersDoNotHold) {
       "1 and 96");
 }
 
+TEST_F(TileConfigTest, ServesPairsOfWholeTilesOfEitherOperandOrder) {
+  const auto pairs = [](std::int64_t tile, std::int64_t swap, std::int64_t split) {
+    return Config{
+        {{"BLOCK_SIZE_M", tile}, {"CLUSTER_SIZE", 2}, {"SWAP_AB", swap}, {"SPLIT_K", split}}};
+  };
+  EXPECT_EQ(refusal(pairs(80, 1, 0)), "served");
+  EXPECT_EQ(refusal(pairs(128, 0, 0)), "served");
+  EXPECT_NE(refusal(pairs(64, 1, 1)).find("CLUSTER_SIZE 2 needs SPLIT_K 0"), std::string::npos);
+}
+
+TEST_F(TileConfigTest, DefaultsToSingleBlocksWherePairsDoNotFit) {
+  // 5 and 3 weight tiles of 128 and 256 rows; 2048 tokens are 128 rows an expert.
+  Layer odd = {.experts = 16, .top_k = 1, .hidden_size = 768, .intermediate_size = 640};
+  const CudaScheme& channels = *find_scheme(*make_scheme("fp8_ptpc"), odd);
+  EXPECT_EQ(heuristic_config(odd, channels, 2048), whole_tile(80, true));
+  odd.hidden_size = 1024, odd.intermediate_size = 512;
+  EXPECT_EQ(heuristic_config(odd, channels, 2048), paired_tile(80, true));
+}
+
 }  // namespace
 }  // namespace moegauge::cuda

@@ -40,6 +40,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "reference/inputs/rows.h"
@@ -72,6 +74,8 @@ struct ExactPlan {
 // Throws InputError where the layer or the formats leave no exact inputs.
 ExactPlan plan_exact(const Layer& layer, const SchemeTraits& traits, std::uint64_t seed,
                      int unit_spread);
+// The sentence that plan_exact would throw; nothing where there are exact inputs.
+std::optional<std::string> no_exact_inputs(const Layer& layer, const SchemeTraits& traits);
 
 std::unique_ptr<Rows> exact_x(const ExactPlan& plan);
 // `unit` of the weights, resolved (no zeros); `cols` of the matrix.

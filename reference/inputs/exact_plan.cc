@@ -1,6 +1,7 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -103,6 +104,15 @@ ExactPlan plan_exact(const Layer& layer, const SchemeTraits& traits, std::uint64
            plan.biased ? "at most 32" : "at most 64");
   }
   return plan;
+}
+
+std::optional<std::string> no_exact_inputs(const Layer& layer, const SchemeTraits& traits) {
+  try {
+    plan_exact(layer, traits, 0, 0);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return std::nullopt;
 }
 
 double exact_h_anchor(const Layer& layer, const ExactPlan& plan) {

@@ -336,5 +336,12 @@ TEST(ExactInputsRefusals, SayWhatWouldDo) {
   EXPECT_THROW(generate_inputs(good, Distribution::exact, {}, 1, kSeed, 0), InputError);
 }
 
+TEST(ExactInputsRefusals, CanBeAskedForBeforeAnythingIsMade) {
+  const Layer layer = {.experts = 4, .top_k = 2, .hidden_size = 128, .intermediate_size = 128};
+  EXPECT_EQ(no_exact_inputs(layer, make_scheme("w4a16_g64_zp")->traits()), std::nullopt);
+  EXPECT_EQ(no_exact_inputs(layer, make_scheme("w4a16_g64_zp_actorder")->traits()),
+            refusal(layer, "w4a16_g64_zp_actorder"));
+}
+
 }  // namespace
 }  // namespace moegauge

@@ -129,7 +129,7 @@ std::string default_variant(const Layer& l, int tokens) {
            : rows <= 40 ? "t64s4-split-dealt-reduced" : rows <= 80 ? "t96s4-turn-reduced" : "t128s4-pairs-reduced";
   if (l.scheme == moe::Scheme::fp8_ptpc)
     return rows <= 2 ? "t8s4-split-dealt2" : rows <= 8 ? "t16s4-split-dealt2" : rows <= 18 ? "t32s4-split-dealt2"
-           : rows <= 48 ? "t64s4-split-dealt2" : rows <= 160 ? "t80s4-turn" : rows <= 320 ? "t96s4-turn-reduced" : "t128s4-pairs-reduced";
+           : rows <= 48 ? "t64s4-split-dealt2" : rows <= 80 ? "t80s4-turn" : rows <= 160 ? "t80s4-pairs" : rows <= 320 ? "t96s4-pairs" : "t128s4-pairs-reduced";
   return rows <= 2 ? "t8s4-split-dealt2" : rows <= 8 ? "t16s4-split-dealt2" : rows <= 20 ? "t32s4-split-dealt2"
          : rows <= 40 ? "t48s4-split-dealt2" : "t128s4-rows";
 }

@@ -14,6 +14,8 @@ void add_scout(std::vector<Layer>& layers, std::vector<Variant>& variants) {
   variants.push_back(make_variant<C<true, 64, 4, true, false, false, 2>>(name));
   variants.push_back(make_variant<C<true, 80, 4, false>>(name));
   variants.push_back(make_variant<C<true, 96, 4, false>>(name));
+  variants.push_back(make_variant<C<true, 80, 4, false, false, true>>(name));
+  variants.push_back(make_variant<C<true, 96, 4, false, false, true>>(name));
   variants.push_back(make_variant<C<true, 128, 4, false, true>>(name));
   variants.push_back(make_variant<C<true, 128, 4, false, true, true>>(name));
   variants.push_back(make_variant<C<false, 8, 4, true, false, false, 2>>(name));

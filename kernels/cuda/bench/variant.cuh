@@ -72,11 +72,11 @@ void launch_variant(const moe::LayerArgs& given, cudaStream_t stream, int blocks
   const int pairs = args.tokens * C::kTopK;
   args.self_count = pairs <= moe::kSelfCountPairs;
   args.early_stages = 3 * 32768 / C::kWeightBytes;  // 12 MB over the device, about prepare's time
-  // About eight blocks a multiprocessor. A block's pairs must fit its table of 256
-  // and lie in one counting group, hence a power of two.
+  // About eight blocks a multiprocessor, four of wide rows while they are short. A block's pairs
+  // must fit its table of 256 and lie in one counting group, hence a power of two.
   args.chunk_tokens = 1;
   while (args.chunk_tokens * 2 * C::kTopK <= 256 && args.chunk_tokens * 2 <= moe::kGroupTokens &&
-         args.chunk_tokens * 1056 < args.tokens)
+         (args.chunk_tokens * 1056 < args.tokens || (C::kHidden > 4096 && args.chunk_tokens < 8 && args.chunk_tokens * 528 < args.tokens)))
     args.chunk_tokens *= 2;
   const int chunks = (args.tokens + args.chunk_tokens - 1) / args.chunk_tokens;
   args.tile_capacity = pairs / C::kTokenTile + std::min(C::kExperts, pairs);

@@ -12,7 +12,8 @@
 //    round is cut.
 //  pairs (kPairs): drawn by clusters of two blocks. An expert's token tiles are taken
 //    two at a time, the blocks sharing the weights; a token tile left over meets two
-//    weight tiles at a time, the blocks sharing the tokens.
+//    weight tiles at a time, the blocks sharing the tokens where those are wgmma's M
+//    (and each fetching them where they are its N).
 #pragma once
 #include "kernels/cuda/device/config.cuh"
 

@@ -18,4 +18,21 @@ bool serves_integers(const SchemeTraits& traits, Element element);
 // The one of `schemes` that serves `traits`; null where none does.
 const CudaScheme* find_integers(const IntegerSchemes& schemes, const SchemeTraits& traits);
 
+// The family of all of them for one integer: Integer has its enumerator, element, bits and
+// defaults.
+template <typename Integer>
+const CudaScheme& integer_family() {
+  static const IntegerSchemes formats =
+      make_integer_schemes(Integer::enumerator, Integer::bits, Integer::defaults);
+  static const CudaScheme family = [] {
+    CudaScheme first = formats.front();
+    first.serves = [](const SchemeTraits& traits, const Layer& layer) {
+      return layer.dtype == Dtype::bf16 && serves_integers(traits, Integer::element);
+    };
+    first.format = [](const SchemeTraits& traits) { return find_integers(formats, traits); };
+    return first;
+  }();
+  return family;
+}
+
 }  // namespace moegauge::cuda

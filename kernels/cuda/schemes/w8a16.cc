@@ -6,35 +6,22 @@
 namespace moegauge::cuda {
 namespace {
 
-// Not measured: the four-bit ones with as many stages as fit.
-constexpr std::array defaults = {
-    DefaultTile{5, integer_tile(8, 5)},
-    DefaultTile{9, integer_tile(16, 5)},
-    DefaultTile{18, integer_tile(24, 4)},
-    DefaultTile{40, integer_tile(48, 4)},
-    DefaultTile{std::numeric_limits<double>::infinity(), integer_whole_tile(80, 3, 1)},
+struct Int8 {
+  static constexpr const char* enumerator = "w8a16";
+  static constexpr Element element = Element::int8;
+  static constexpr int bits = 8;
+  // Not measured: the four-bit ones with as many stages as fit.
+  static constexpr std::array defaults = {
+      DefaultTile{5, integer_tile(8, 5)},
+      DefaultTile{9, integer_tile(16, 5)},
+      DefaultTile{18, integer_tile(24, 4)},
+      DefaultTile{40, integer_tile(48, 4)},
+      DefaultTile{std::numeric_limits<double>::infinity(), integer_whole_tile(80, 3, 1)},
+  };
 };
-
-const IntegerSchemes& formats() {
-  static const IntegerSchemes schemes = make_integer_schemes("w8a16", 8, defaults);
-  return schemes;
-}
-
-bool serves(const SchemeTraits& traits, const Layer& layer) {
-  return layer.dtype == Dtype::bf16 && serves_integers(traits, Element::int8);
-}
-const CudaScheme* format(const SchemeTraits& traits) { return find_integers(formats(), traits); }
 
 }  // namespace
 
-const CudaScheme& w8a16_scheme() {
-  static const CudaScheme scheme = [] {
-    CudaScheme family = formats().front();
-    family.serves = &serves;
-    family.format = &format;
-    return family;
-  }();
-  return scheme;
-}
+const CudaScheme& w8a16_scheme() { return integer_family<Int8>(); }
 
 }  // namespace moegauge::cuda
