@@ -5,12 +5,28 @@
 #include <tuple>
 #include <utility>
 
+#include "harness/suite/own_fields.h"
+#include "harness/workload/op_problem.h"
 #include "harness/workload/problem.h"
 #include "reference/base/input_error.h"
 
 namespace moegauge {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+// The tensors of a file are those of the case's op.
+ErrorLimits limits_of(const CaseCoordinates& c, const fs::path& root, bool reduced) {
+  if (find_op(c.op) != nullptr && replayed_file(c)) {
+    const auto problem = described_op(c, root);
+    if (problem) return problem->scheme->error_limits(problem->layer.dtype, reduced);
+  }
+  const Problem problem = problem_of(c, root);
+  return problem.scheme->error_limits(problem.layer.dtype, reduced);
+}
+
+}  // namespace
 
 ShippedLimits shipped_limits(fs::path root) {
   using Key = std::tuple<std::string, std::string, bool>;
@@ -21,22 +37,22 @@ ShippedLimits shipped_limits(fs::path root) {
     // Of a replayed layer its file knows the dtype.
     const Key key{c.model + (replayed_file(c) ? c.inputs : ""), c.scheme, reduced};
     if (const auto found = known->find(key); found != known->end()) return found->second;
-    const Problem problem = problem_of(c, root);
-    return known->emplace(key, problem.scheme->error_limits(problem.layer.dtype, reduced))
-        .first->second;
+    return known->emplace(key, limits_of(c, root, reduced)).first->second;
   };
 }
 
 LayerFactsOf layer_facts(fs::path root) {
-  using Key = std::tuple<std::string, std::int64_t, std::int64_t>;
+  using Key = std::tuple<std::string, std::string, std::int64_t, std::int64_t>;
   auto known = std::make_shared<std::map<Key, std::optional<LayerFacts>>>();
   return [root = std::move(root), known](const CaseCoordinates& c) -> std::optional<LayerFacts> {
     if (replayed_file(c)) return std::nullopt;
-    const Key key{c.model, c.tp, c.ep};
+    const Key key{c.model, op_label(c), c.tp, c.ep};
     if (const auto found = known->find(key); found != known->end()) return found->second;
     std::optional<LayerFacts> facts;
     try {
-      const Layer layer = rank_layer(load_model(c.model, root), c.tp, c.ep);
+      const Model model = load_model(c.model, root);
+      const Layer layer =
+          with_fused_experts(rank_layer(model, c.tp, c.ep), fused_experts(c, model));
       facts = LayerFacts{.experts = layer.local_experts(),
                          .top_k = layer.top_k,
                          .hidden = layer.hidden_size,

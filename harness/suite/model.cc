@@ -191,7 +191,10 @@ std::string layer_fields_of(const OpProblem& problem) {
   // Of a rank's share of the experts a tensor tells how many it holds.
   if (problem.layer.expert_map.empty()) fields["experts"] = problem.layer.experts;
   fields["top_k"] = problem.layer.top_k;
-  fields["routing_rule"] = fields_of(problem.router, problem.correction_bias);
+  const auto has_logits = [](const TensorSpec& spec) { return spec.name == "router_logits"; };
+  if (std::ranges::any_of(problem.inputs, has_logits)) {
+    fields["routing_rule"] = fields_of(problem.router, problem.correction_bias);
+  }
   return fields.dump();
 }
 
