@@ -119,11 +119,13 @@ std::vector<std::string> ways_out(const std::vector<Candidate>& candidates, cons
   }
   // A backend may serve operands that its instructions do not take as they are, and refuse the
   // layer for something else.
-  const bool of_scheme = !family->has_kernels || std::ranges::none_of(candidates, [&](auto& c) {
-    return c.backend->name() == family->backend && c.reason != to_string(RefusalReason::scheme);
-  });
+  const bool of_other_reasons =
+      family->has_kernels && std::ranges::any_of(candidates, [&](const Candidate& c) {
+        return c.backend->name() == family->backend && !c.reason.empty() &&
+               c.reason != to_string(RefusalReason::scheme);
+      });
   const auto obstacle = operand_obstacle(*family, scheme->traits());
-  if (of_scheme && obstacle) ways.push_back(name + ": " + *obstacle);
+  if (obstacle && !of_other_reasons) ways.push_back(name + ": " + *obstacle);
   return ways;
 }
 
