@@ -67,7 +67,9 @@ bool is_named_for(const TunedFile& file, const Problem& problem) {
 // Why a run would refuse the file for the problem, on the device that the file names.
 std::optional<std::string> disagreement(const TunedFile& file, const Problem& problem) {
   try {
-    check_table(file.table, problem, {.name = file.name.device_name, .arch = ""});
+    Device device;
+    device.name = file.name.device_name;
+    check_table(file.table, problem, device);
   } catch (const InputError& error) {
     return error.what();
   }

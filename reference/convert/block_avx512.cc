@@ -5,10 +5,8 @@
 #endif
 
 #include <array>
-#include <bit>
-#include <bitset>
 #include <cmath>
-#include <vector>
+#include <cstddef>
 
 #include "reference/formats/e8m0.h"
 #include "reference/formats/fp8.h"
@@ -90,7 +88,7 @@ class Converter final : public BlockAvx512 {
       replace(block, *scale, fnuz, sums);
       if (fnuz) *scale *= 2;
     }
-    for (int i = 0; i < used_; ++i) maximum_of(scales_[i]) = {};
+    for (std::size_t i = 0; i < used_; ++i) maximum_of(scales_[i]) = {};
     used_ = 0;
     return scale;
   }
@@ -128,7 +126,7 @@ class Converter final : public BlockAvx512 {
   float largest() {
     float amax = 0;
     bool fits = true;
-    for (int i = 0; i < used_; ++i) {
+    for (std::size_t i = 0; i < used_; ++i) {
       const std::uint8_t scale = scales_[i];
       seen_[scale] = 0;
       std::uint8_t code = 0;
@@ -146,7 +144,7 @@ class Converter final : public BlockAvx512 {
                                BlockConversion& sums) {
     // Sums are taken in units of 2^exponent, so that no square overflows; 2^8 is as_floats' own.
     const int exponent = std::ilogb(scale);
-    for (int i = 0; i < used_; ++i) {
+    for (std::size_t i = 0; i < used_; ++i) {
       const std::uint8_t group = scales_[i];
       encode_table(e8m0_to_float(group), scale, codes_[group].data());
       factors_[group] = std::ldexp(1.0f, group - 127 + 8 - exponent);
@@ -188,7 +186,7 @@ class Converter final : public BlockAvx512 {
   std::array<Codes, 256> codes_;
   std::array<float, 256> factors_ = {};
   std::array<std::uint8_t, 256> seen_ = {}, scales_ = {};
-  int used_ = 0;
+  std::size_t used_ = 0;
 };
 
 }  // namespace
