@@ -1,7 +1,7 @@
 // What a right kernel adds to the error, over many seeds: the numbers behind the limits that ship
 // (docs/method.md). Prints JSON.
 //
-//   error_seeds [BACKEND [SEEDS]]     cpu, 20
+//   error_seeds [BACKEND [SEEDS [SCHEME...]]]     cpu, 20, every scheme
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,16 +58,12 @@ struct Run {
   ErrorReport error;
 };
 
-Run run_once(const Backend& backend, const Problem& problem, Distribution distribution,
-             std::uint64_t seed) {
-  // The same seed with other tokens is another layer: no draw is used twice.
-  seed = seed * 1000 + static_cast<std::uint64_t>(problem.tokens);
-  const auto experts = generated_experts(problem.layer, problem.scheme, distribution, seed);
+Run run_once(const Backend& backend, const Problem& problem, LoadedLayer& loaded,
+             const ExpertSource& experts, Distribution distribution, std::uint64_t seed) {
   const RoutingLaw law = parse_routing_law("uniform", problem.layer);
   const CheckInputs inputs = make_check_inputs(problem.layer, distribution, law, problem.tokens,
                                                seed, problem.scheme.get());
-  const auto loaded = must(backend.load(problem, *experts, 1));
-  const auto plan = must(loaded->plan(problem.tokens, backend.default_config(problem), 1));
+  const auto plan = must(loaded.plan(problem.tokens, backend.default_config(problem), 1));
   must(plan->set_inputs(0, inputs.repeated.inputs.view()));
   must(plan->poison());
   must(plan->run({}));
@@ -74,7 +71,7 @@ Run run_once(const Backend& backend, const Problem& problem, Distribution distri
       static_cast<std::size_t>(problem.tokens * problem.layer.hidden_size));
   must(plan->fetch(0, y));
   const Numerics& numerics = plan->identity().numerics;
-  const Truth truth = compute_truth(problem.layer, *problem.scheme, numerics, *experts,
+  const Truth truth = compute_truth(problem.layer, *problem.scheme, numerics, experts,
                                     inputs.pool.view(), ThreadPool::usable_processors());
   return {numerics, measure_errors(problem.layer, y, truth, inputs.repeated.index)};
 }
@@ -83,42 +80,53 @@ struct Worst {
   ErrorMetrics error;
   double total_factor = 0;  // total over quantization, where that counts
   ErrorLimits limits;
+
+  void add(const Run& run, const Problem& problem) {
+    const bool reduced = run.numerics.accumulate == Accumulate::reduced;
+    limits = problem.scheme->error_limits(problem.layer.dtype, reduced);
+    const ErrorMetrics& found = run.error.implementation;
+    error.relative_l2 = std::max(error.relative_l2, found.relative_l2);
+    error.worst_token = std::max(error.worst_token, found.worst_token);
+    error.non_finite += found.non_finite;
+    if (const double cost = run.error.quantization.relative_l2; limits.total(cost)) {
+      total_factor = std::max(total_factor, run.error.total.relative_l2 / cost);
+    }
+  }
+  Json json() const {
+    return {{"relative_l2", error.relative_l2},
+            {"worst_token", error.worst_token},
+            {"non_finite", error.non_finite},
+            {"total_factor", total_factor}};
+  }
 };
 
-Worst worst_of(const Backend& backend, const Problem& problem, Distribution distribution,
-               std::uint64_t seeds) {
-  Worst worst;
+// The worst of all seeds by number of tokens; a seed is one layer, and other rows at each number.
+std::array<Worst, kTokens.size()> worst_of(const Backend& backend, Problem problem,
+                                           Distribution distribution, std::uint64_t seeds) {
+  std::array<Worst, kTokens.size()> worst;
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
-    const Run run = run_once(backend, problem, distribution, seed);
-    const bool reduced = run.numerics.accumulate == Accumulate::reduced;
-    worst.limits = problem.scheme->error_limits(problem.layer.dtype, reduced);
-    const ErrorMetrics& error = run.error.implementation;
-    worst.error.relative_l2 = std::max(worst.error.relative_l2, error.relative_l2);
-    worst.error.worst_token = std::max(worst.error.worst_token, error.worst_token);
-    worst.error.non_finite += error.non_finite;
-    if (const double cost = run.error.quantization.relative_l2; worst.limits.total(cost)) {
-      worst.total_factor = std::max(worst.total_factor, run.error.total.relative_l2 / cost);
+    const auto experts = generated_experts(problem.layer, problem.scheme, distribution, seed);
+    const auto loaded = must(backend.load(problem, *experts, 1));
+    for (std::size_t i = 0; i < kTokens.size(); ++i) {
+      problem.tokens = kTokens[i];
+      const std::uint64_t draw = seed * kTokens.size() + i;
+      worst[i].add(run_once(backend, problem, *loaded, *experts, distribution, draw), problem);
     }
   }
   return worst;
 }
 
-// The worst of all seeds, by distribution and number of tokens.
-Json worst_errors(const Backend& backend, Problem problem, std::uint64_t seeds) {
+Json worst_errors(const Backend& backend, const Problem& problem, std::uint64_t seeds) {
   Json result;
   ErrorLimits limits;
   for (const Distribution distribution : {Distribution::gaussian, Distribution::heavy_tail,
                                           Distribution::uniform, Distribution::degenerate}) {
     Json& by_tokens = result[std::string(to_string(distribution))];
-    for (const std::int64_t tokens : kTokens) {
-      problem.tokens = tokens;
-      const Worst worst = worst_of(backend, problem, distribution, seeds);
-      limits = worst.limits;
-      by_tokens[std::to_string(tokens)] = {{"relative_l2", worst.error.relative_l2},
-                                           {"worst_token", worst.error.worst_token},
-                                           {"non_finite", worst.error.non_finite},
-                                           {"total_factor", worst.total_factor}};
+    const auto worst = worst_of(backend, problem, distribution, seeds);
+    for (std::size_t i = 0; i < kTokens.size(); ++i) {
+      by_tokens[std::to_string(kTokens[i])] = worst[i].json();
     }
+    limits = worst.back().limits;
   }
   result["limits"] = {{"relative_l2", limits.relative_l2},
                       {"worst_token", limits.worst_token},
@@ -126,13 +134,14 @@ Json worst_errors(const Backend& backend, Problem problem, std::uint64_t seeds) 
   return result;
 }
 
-Json layer_json(const Backend& backend, const Layer& layer, std::uint64_t seeds) {
+Json layer_json(const Backend& backend, const Layer& layer, std::uint64_t seeds,
+                std::span<const std::string> names) {
   Json schemes;
-  for (const std::string_view name : scheme_names()) {
+  for (const std::string& name : names) {
     const std::shared_ptr<const Scheme> scheme = make_scheme(name);
     const Problem problem{layer_for(layer, *scheme), scheme, kTokens.back()};
     if (backend.refuses(problem)) continue;
-    schemes[std::string(name)] = worst_errors(backend, problem, seeds);
+    schemes[name] = worst_errors(backend, problem, seeds);
     std::cerr << name << '\n';
   }
   return {{"experts", layer.experts},
@@ -142,7 +151,8 @@ Json layer_json(const Backend& backend, const Layer& layer, std::uint64_t seeds)
           {"worst_of_implementation_error", schemes}};
 }
 
-int measure(const std::string& backend_name, std::uint64_t seeds) {
+int measure(const std::string& backend_name, std::uint64_t seeds,
+            std::span<const std::string> names) {
   const auto backends = all_backends();
   const auto backend = std::ranges::find(backends, backend_name, &Backend::name);
   if (backend == backends.end() || !(*backend)->availability().present) {
@@ -150,7 +160,7 @@ int measure(const std::string& backend_name, std::uint64_t seeds) {
     return 1;
   }
   Json layers;
-  for (const Layer& layer : kLayers) layers.push_back(layer_json(**backend, layer, seeds));
+  for (const Layer& layer : kLayers) layers.push_back(layer_json(**backend, layer, seeds, names));
   std::cout << Json{{"backend", backend_name},
                     {"device", device_key((*backend)->device())},
                     {"seeds", seeds},
@@ -166,5 +176,7 @@ int measure(const std::string& backend_name, std::uint64_t seeds) {
 int main(int argc, char** argv) {
   const std::string backend = argc > 1 ? argv[1] : "cpu";
   const std::uint64_t seeds = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 20;
-  return moegauge::measure(backend, seeds);
+  std::vector<std::string> names(argv + std::min(argc, 3), argv + argc);
+  if (names.empty()) names.assign(moegauge::scheme_names().begin(), moegauge::scheme_names().end());
+  return moegauge::measure(backend, seeds, names);
 }
