@@ -38,8 +38,8 @@ struct CaseCoordinates {
   // What a case of the model "replay" says of its layer, which no tensor does: the keys of
   // layer_field_names, an object as compact JSON with sorted keys; empty: nothing.
   std::string fields = {};
-  // Of a single op (reference/ops/op.h): those of its own fields that are not as they are by
-  // default, compact JSON with sorted keys; empty: none.
+  // Those of the op's own fields (own_fields.h) that are not as they are by default, compact JSON
+  // with sorted keys; empty: none.
   std::string op_fields = {};
 
   friend bool operator==(const CaseCoordinates&, const CaseCoordinates&) = default;
