@@ -44,8 +44,8 @@ std::string_view to_string(Phase phase);
 inline constexpr std::uint64_t kCheckStream = 0, kFirstTimedStream = 1;
 
 Cache cache_from(const std::string& coordinate);
-// Of the sets of weights that a session's cases want, as many as its settings, the device's memory and
-// what this process may still take allow: a number that choose_weight_sets gives.
+// Of the sets of weights that a session's cases want, as many as its settings, the device's memory
+// and what this process may still take allow: a number that choose_weight_sets gives.
 std::int64_t weight_sets_to_load(const MeasureSettings& settings, const Device& device,
                                  std::int64_t wanted, double bytes_per_set);
 Unmeasured unmeasured(Status status, std::string reason);

@@ -32,10 +32,10 @@ void require_exact_slots(const Layer& layer, const Layer& part, std::int64_t fus
   };
   const auto added = static_cast<std::uint64_t>(1 + fused);
   if (part.top_k > 1 && slots(layer.top_k) >= added * slots(part.top_k)) return;
-  throw InputError("inputs 'exact'",
-                   std::to_string(fused) + " fused shared experts beside top_k " +
-                       std::to_string(part.top_k),
-                   "another distribution, or one shared expert beside 2, 4, 8 ... chosen ones");
+  throw InputError(
+      "inputs 'exact'",
+      std::to_string(fused) + " fused shared experts beside top_k " + std::to_string(part.top_k),
+      "another distribution, or one shared expert beside 2, 4, 8 ... chosen ones");
 }
 
 }  // namespace
@@ -46,9 +46,8 @@ OwnedInputs drawn_rows(const Problem& problem, std::int64_t fused, const Generat
   if (fused > 0 && generator.distribution == Distribution::exact) {
     require_exact_slots(problem.layer, part, fused);
   }
-  OwnedInputs rows =
-      generate_inputs(part, generator.distribution, parse_routing_law(routing, part), tokens,
-                      generator.seed, stream, problem.scheme.get());
+  OwnedInputs rows = generate_inputs(part, generator.distribution, parse_routing_law(routing, part),
+                                     tokens, generator.seed, stream, problem.scheme.get());
   if (fused == 0) return rows;
   rows.topk_ids = with_fused(rows.topk_ids, tokens, fused, [&](std::int64_t s) {
     return static_cast<std::int32_t>(part.experts + s);

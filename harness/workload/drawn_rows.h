@@ -8,8 +8,8 @@
 
 namespace moegauge {
 
-// The law that `routing` names chooses among all experts but the last `fused`; those follow in every
-// token's row, at weight 1. Throws InputError.
+// The law that `routing` names chooses among all experts but the last `fused`; those follow in
+// every token's row, at weight 1. Throws InputError.
 OwnedInputs drawn_rows(const Problem& problem, std::int64_t fused, const Generator& generator,
                        const std::string& routing, std::int64_t tokens, std::uint64_t stream);
 
