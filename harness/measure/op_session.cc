@@ -213,7 +213,6 @@ OpSession::Residence& OpSession::reside(const PreparedOp& prepared) {
                        CeilingsMeter([&backend, problem = prepared.problem] {
                          return backend.measure_op_ceilings(problem);
                        })});
-        if (auto fault = resident->ceilings.measure()) return std::move(*fault);
         return resident;
       }
       Fault fault = std::move(op).error();

@@ -47,7 +47,6 @@ Expected<std::unique_ptr<ResidentLayer>, Fault> ResidentLayer::load(const Backen
     if (layer) {
       std::unique_ptr<ResidentLayer> resident(
           new ResidentLayer(backend, problem, std::move(layer).value()));
-      if (auto fault = resident->ceilings().measure()) return Unexpected{std::move(*fault)};
       return resident;
     }
     Fault fault = std::move(layer).error();

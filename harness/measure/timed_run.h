@@ -32,10 +32,13 @@ class CeilingsMeter {
   using Measure = std::function<Expected<Ceilings, Fault>()>;
   explicit CeilingsMeter(Measure measure) : measure_(std::move(measure)) {}
   std::optional<Fault> measure();
+  // Before the first latency: cases that are wrong need no ceilings.
+  std::optional<Fault> measure_once() { return measured_ ? std::nullopt : measure(); }
   const Ceilings& best() const { return best_; }
 
  private:
   Measure measure_;
+  bool measured_ = false;
   Ceilings best_;
 };
 

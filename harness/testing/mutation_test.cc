@@ -78,6 +78,7 @@ class AnyKernel : public ::testing::Test {
     MeasureSettings settings;
     settings.seed = 1;
     settings.unit_spread = 2;
+    settings.max_weight_sets = 8;
     settings.stopping.seconds_per_member = 0.01;
     const auto session = make_session({{c}, {}, backends, settings, [](std::size_t, Phase) {}});
     const std::vector<std::size_t> members = {0};
