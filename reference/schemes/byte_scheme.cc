@@ -98,7 +98,7 @@ SchemeTraits ByteScheme::traits() const {
 
 ErrorLimits ByteScheme::error_limits(Dtype /*dtype*/, bool reduced_accumulation) const {
   if (reduced_accumulation) return {.relative_l2 = 0.039, .worst_token = 0.065};
-  return {.relative_l2 = 0.001, .worst_token = 0.01};
+  return spec_.limits;
 }
 
 MatrixBytes ByteScheme::weight_bytes(const MatrixShape& shape) const {

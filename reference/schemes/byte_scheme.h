@@ -39,6 +39,8 @@ struct ByteSchemeSpec {
   ScaleUnit weight_unit, activation_unit;
   ScaleRule weight_rule, activation_rule;
   bool static_activation_scale = false;
+  // Of kernels that accumulate in fp32 (docs/method.md, Limits); the default comes from simulation.
+  ErrorLimits limits = {.relative_l2 = 0.001, .worst_token = 0.01};
 };
 
 class ByteScheme : public Scheme {

@@ -56,7 +56,8 @@ SchemeFamily fp8_block_family() {
                                    .weight_unit = {128, 128},
                                    .activation_unit = {1, 128},
                                    .weight_rule = kFlooredAmax,
-                                   .activation_rule = kFlooredAmax};
+                                   .activation_rule = kFlooredAmax,
+                                   .limits = {.relative_l2 = 0.0027, .worst_token = 0.01}};
             if (!from_mx) return std::make_unique<ByteScheme>(std::move(spec));
             // OCP's 448 keeps its byte, which is 224 in FNUZ.
             if (element.element == Element::e4m3fnuz) spec.element.weight_max = kE4m3fnMax / 2;

@@ -18,7 +18,10 @@ SchemeFamily fp8_ptpc_family() {
                 .activation_unit = {1, 0},
                 .weight_rule = kFlooredAmax,
                 // Here engines bound the scale itself from below, not amax.
-                .activation_rule = {.scale_floor = 1.0f / (element.activation_max * 512.0f)}});
+                .activation_rule = {.scale_floor = 1.0f / (element.activation_max * 512.0f)},
+                // One rounding of the largest |h| that falls the other way moves the whole token's
+                // scale.
+                .limits = {.relative_l2 = 0.0055, .worst_token = 0.03}});
           }};
 }
 

@@ -126,12 +126,15 @@ TEST(Schemes, NameTheirConfigFilesAsEnginesDo) {
   }
 }
 
-TEST(Schemes, ShipTheLimitsOfTheDesign) {
+// The design's, or where 20 seeds were measured 1.5 times their worst (docs/method.md).
+TEST(Schemes, ShipTheLimitsOfTheMethod) {
   const auto limits = [](const char* name, Dtype dtype, bool reduced) {
     const auto l = make_scheme(name)->error_limits(dtype, reduced);
     return std::pair(l.relative_l2, l.worst_token);
   };
-  EXPECT_EQ(limits("fp8_block", Dtype::bf16, false), std::pair(0.001, 0.01));
+  EXPECT_EQ(limits("mxfp8", Dtype::bf16, false), std::pair(0.001, 0.01));
+  EXPECT_EQ(limits("fp8_block", Dtype::bf16, false), std::pair(0.0027, 0.01));
+  EXPECT_EQ(limits("fp8_ptpc", Dtype::bf16, false), std::pair(0.0055, 0.03));
   EXPECT_EQ(limits("fp8_ptpc", Dtype::bf16, true), std::pair(0.039, 0.065));
   EXPECT_EQ(limits("bf16", Dtype::bf16, false), std::pair(0.003, 0.01));
   EXPECT_EQ(limits("w4a16", Dtype::bf16, false), std::pair(0.003, 0.01));
