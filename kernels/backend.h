@@ -197,6 +197,13 @@ class Backend {
   virtual Config default_config(const Problem& problem) const = 0;
   virtual std::optional<Refusal> refuses_config(const Problem& problem,
                                                 const Config& config) const = 0;
+  // What `tune` holds against the default for these tokens, the likely ones first: configs that
+  // refuses_config lets pass, with the keys that a tuned file is to have, the same ones in each.
+  // Empty: there is nothing to choose.
+  virtual std::vector<Config> candidate_configs(const Problem&) const { return {}; }
+  // Compiles what LoadedLayer::plan would, where that takes time, so that it is at hand by then.
+  // Called from several threads at once; what it cannot do, plan() will say.
+  virtual void compile_ahead(const Problem&, const Config&) const {}
   // Where shipped tuned files of this backend live, relative to the source or install root;
   // empty if it has none.
   virtual std::string_view config_folder() const = 0;

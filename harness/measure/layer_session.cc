@@ -22,7 +22,7 @@ void LayerSession::measure_into(PointResult& result, std::span<const std::size_t
   enter(members.front(), Phase::truth);
   const bool graphs =
       std::ranges::all_of(members, [this](std::size_t index) { return serves_graphs(at(index)); });
-  const Point point = draw_point(at(members.front()), graphs);
+  const Point& point = point_of(at(members.front()), graphs);
   std::vector<Rival> rivals;
   for (const std::size_t index : members) {
     auto admitted = admit(index, point, result.tainted);
@@ -55,6 +55,29 @@ bool LayerSession::serves_graphs(const CaseCoordinates& c) const {
   return backend != setup_.backends.end() && (*backend)->serves_graphs();
 }
 
+void LayerSession::compile_cases(std::span<const std::size_t> members) {
+  std::vector<PreparedCase> prepared;
+  for (const std::size_t index : members) {
+    auto member = prepare_case(at(index), problem_, setup_.backends, setup_.root);
+    if (member) prepared.push_back(std::move(member).value());
+  }
+  ThreadPool pool(ThreadPool::usable_processors());
+  pool.parallel_for(static_cast<std::int64_t>(prepared.size()), [&](std::int64_t i) {
+    const PreparedCase& member = prepared[static_cast<std::size_t>(i)];
+    member.backend->compile_ahead(member.problem, member.config);
+  });
+}
+
+const Point& LayerSession::point_of(const CaseCoordinates& c, bool graphs) {
+  const std::string wanted =
+      point_id(c) + (graphs ? " graphs" : "") + " draw " + std::to_string(point_settings_.draw);
+  if (drawn_ && drawn_for_ == wanted) return *drawn_;
+  drawn_.reset();  // before the next one takes its memory
+  drawn_ = draw_point(c, graphs);
+  drawn_for_ = wanted;
+  return *drawn_;
+}
+
 Point LayerSession::draw_point(const CaseCoordinates& c, bool graphs) const {
   Point point{.tokens = c.tokens,
               .cache = cache_from(c.cache),
@@ -71,13 +94,14 @@ Point LayerSession::draw_point(const CaseCoordinates& c, bool graphs) const {
   const int wanted = slots_for(c.tokens, point.cache, graphs ? point.launch : Launch::eager);
   const bool same = workload_->given_rows() == GivenRows::all;
   const auto slots = static_cast<std::size_t>(same ? 1 : wanted);
+  const std::uint64_t first = kFirstTimedStream + point_settings_.draw * kStreamsPerDraw;
   // Drawing many tokens takes longer than timing them.
   point.timed.resize(slots);
   ThreadPool pool(static_cast<int>(
       std::min<std::size_t>(slots, static_cast<std::size_t>(ThreadPool::usable_processors()))));
   pool.parallel_for(static_cast<std::int64_t>(slots), [&](std::int64_t slot) {
     point.timed[static_cast<std::size_t>(slot)] =
-        workload_->draw(c.routing, c.tokens, kFirstTimedStream + static_cast<std::uint64_t>(slot));
+        workload_->draw(c.routing, c.tokens, first + static_cast<std::uint64_t>(slot));
   });
   return point;
 }

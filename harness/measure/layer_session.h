@@ -3,6 +3,8 @@
 
 #include <map>
 #include <memory>
+#include <optional>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -21,7 +23,9 @@ class LayerSession final : public Session {
   using Residence = std::variant<std::unique_ptr<ResidentLayer>, Fault>;
 
   void measure_into(PointResult& result, std::span<const std::size_t> members) override;
+  void compile_cases(std::span<const std::size_t> members) override;
   bool serves_graphs(const CaseCoordinates& c) const;
+  const Point& point_of(const CaseCoordinates& c, bool graphs);
   Point draw_point(const CaseCoordinates& c, bool graphs) const;
   // A member that got as far as the timing, or its record.
   std::variant<Rival, Finished> admit(std::size_t index, const Point& point, bool& tainted);
@@ -34,6 +38,9 @@ class LayerSession final : public Session {
   const std::unique_ptr<Workload> workload_;
   std::map<const Backend*, Residence> residences_;
   TruthCache truths_;
+  // The last one drawn: a point that is measured again and again, as `tune` does, costs it once.
+  std::string drawn_for_;
+  std::optional<Point> drawn_;
 };
 
 }  // namespace moegauge

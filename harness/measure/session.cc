@@ -66,7 +66,14 @@ Unmeasured from_fault(const Fault& fault) {
 
 bool taints(const Unmeasured& outcome) { return outcome.status != Status::inaccurate; }
 
-Session::PointResult Session::measure(std::span<const std::size_t> members) {
+void Session::compile_ahead(std::span<const std::size_t> members) {
+  enter(members.front(), Phase::plan);
+  compile_cases(members);
+}
+
+Session::PointResult Session::measure(std::span<const std::size_t> members,
+                                      const PointSettings& settings) {
+  point_settings_ = settings;
   PointResult result;
   const auto fail = [&](Status status, std::string reason) {
     if (is_ours(phase_)) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,6 +43,7 @@ std::string_view to_string(Phase phase);
 
 // Streams of one seed's draws: the check's pool, then one per slot of timed inputs.
 inline constexpr std::uint64_t kCheckStream = 0, kFirstTimedStream = 1;
+inline constexpr std::uint64_t kStreamsPerDraw = 1 << 16;  // more than there are slots
 
 Cache cache_from(const std::string& coordinate);
 // Of the sets of weights that a session's cases want, as many as its settings, the device's memory
@@ -55,6 +57,12 @@ Unmeasured inaccurate(std::string reason, CheckResult check);
 struct Resolved {
   const Backend* backend = nullptr;
   const ConfigRecord* config = nullptr;
+};
+
+// What may differ from one measuring of a point to the next.
+struct PointSettings {
+  std::optional<StoppingRule> stopping = {};  // instead of the session's
+  std::uint64_t draw = 0;  // of the timed inputs: another number, fresh rows and routing
 };
 
 class Session {
@@ -84,12 +92,15 @@ class Session {
 
   virtual ~Session() = default;
   // Checks and times the cases with these indices, members of one point, together.
-  PointResult measure(std::span<const std::size_t> members);
+  PointResult measure(std::span<const std::size_t> members, const PointSettings& settings = {});
+  // Compiles what these cases will run, many at once; what fails will fail again when measured.
+  void compile_ahead(std::span<const std::size_t> members);
 
  protected:
   explicit Session(Setup setup) : setup_(std::move(setup)) {}
 
   virtual void measure_into(PointResult& result, std::span<const std::size_t> members) = 0;
+  virtual void compile_cases(std::span<const std::size_t>) {}
 
   const CaseCoordinates& at(std::size_t index) const { return setup_.cases[index]; }
   void enter(std::size_t index, Phase phase);
@@ -104,6 +115,7 @@ class Session {
                    PointResult& result);
 
   const Setup setup_;
+  PointSettings point_settings_ = {};  // of the present point
 
  private:
   std::size_t current_ = 0;  // the case in flight, and what it does
@@ -132,8 +144,9 @@ void Session::time_rivals(std::vector<Rival>& rivals, const Pilot& pilot,
     if (const auto fault = pilot(rival)) return failed(rival, from_fault(*fault));
     members.push_back(rival.member(case_id(at(rival.index()))));
   }
-  Rounds rounds = measure_rounds(members, setup_.settings.stopping, setup_.settings.seed,
-                                 [&](std::size_t row) { enter(rivals[row].index(), Phase::time); });
+  Rounds rounds = measure_rounds(
+      members, point_settings_.stopping.value_or(setup_.settings.stopping), setup_.settings.seed,
+      [&](std::size_t row) { enter(rivals[row].index(), Phase::time); });
   if (rounds.failure) {
     return failed(rivals[rounds.failure->member], from_fault(rounds.failure->fault));
   }

@@ -40,6 +40,24 @@ CaseCoordinates coordinates_from(const ordered_json& json) {
   return c;
 }
 
+ordered_json to_json(const StoppingRule& rule) {
+  return {{"relative_interval", rule.relative_interval},
+          {"confidence", rule.confidence},
+          {"min_rows", rule.min_rows},
+          {"seconds_per_member", rule.seconds_per_member},
+          {"max_rounds", rule.max_rounds}};
+}
+
+StoppingRule stopping_from(const ordered_json& json) {
+  StoppingRule rule;
+  json.at("relative_interval").get_to(rule.relative_interval);
+  json.at("confidence").get_to(rule.confidence);
+  json.at("min_rows").get_to(rule.min_rows);
+  json.at("seconds_per_member").get_to(rule.seconds_per_member);
+  json.at("max_rounds").get_to(rule.max_rounds);
+  return rule;
+}
+
 ordered_json to_json(const MeasureSettings& s) {
   ordered_json dumps = ordered_json::array();
   for (const std::filesystem::path& file : s.dumps) dumps.push_back(file.string());
@@ -49,11 +67,7 @@ ordered_json to_json(const MeasureSettings& s) {
           {"max_weight_bytes", s.max_weight_bytes},
           {"unit_spread", s.unit_spread},
           {"dumps", dumps},
-          {"relative_interval", s.stopping.relative_interval},
-          {"confidence", s.stopping.confidence},
-          {"min_rows", s.stopping.min_rows},
-          {"seconds_per_member", s.stopping.seconds_per_member},
-          {"max_rounds", s.stopping.max_rounds}};
+          {"stopping", to_json(s.stopping)}};
 }
 
 MeasureSettings settings_from(const ordered_json& json) {
@@ -64,11 +78,7 @@ MeasureSettings settings_from(const ordered_json& json) {
   json.at("max_weight_bytes").get_to(s.max_weight_bytes);
   json.at("unit_spread").get_to(s.unit_spread);
   for (const ordered_json& file : json.at("dumps")) s.dumps.emplace_back(file.get<std::string>());
-  json.at("relative_interval").get_to(s.stopping.relative_interval);
-  json.at("confidence").get_to(s.stopping.confidence);
-  json.at("min_rows").get_to(s.stopping.min_rows);
-  json.at("seconds_per_member").get_to(s.stopping.seconds_per_member);
-  json.at("max_rounds").get_to(s.stopping.max_rounds);
+  s.stopping = stopping_from(json.at("stopping"));
   return s;
 }
 
@@ -100,12 +110,21 @@ Job job_from(std::string_view line) {
 }
 
 std::string to_line(const Request& request) {
-  return ordered_json{{"measure", request.members}}.dump();
+  ordered_json json = {{"members", request.members},
+                       {"compile", request.kind == Request::Kind::compile},
+                       {"draw", request.settings.draw}};
+  if (request.settings.stopping) json["stopping"] = to_json(*request.settings.stopping);
+  return json.dump();
 }
 
 Request request_from(std::string_view line) {
   return parsed(line, [](const ordered_json& json) {
-    return Request{json.at("measure").get<std::vector<std::size_t>>()};
+    Request request;
+    json.at("members").get_to(request.members);
+    if (json.at("compile").get<bool>()) request.kind = Request::Kind::compile;
+    json.at("draw").get_to(request.settings.draw);
+    if (json.contains("stopping")) request.settings.stopping = stopping_from(json["stopping"]);
+    return request;
   });
 }
 

@@ -1,8 +1,8 @@
 // What parent and worker say to each other: one JSON value per line, over pipes of their own, so
 // that a kernel that prints on stdout corrupts nothing.
 //
-//   parent -> worker   a Job, then a Request per point; end of file: leave
-//   worker -> parent   a Reply per record, then one that ends the point
+//   parent -> worker   a Job, then Requests, one per point; end of file: leave
+//   worker -> parent   a Reply per record, then one that ends the request
 //
 // Which case is in flight is not sent but written to a page that both map: a row lasts a few
 // milliseconds, and a message before each would wake the parent on a core that is being measured.
@@ -28,7 +28,10 @@ struct Job {
 };
 
 struct Request {
-  std::vector<std::size_t> members;  // indices into the job's cases: one point
+  enum class Kind : std::uint8_t { measure, compile } kind = Kind::measure;
+  // Indices into the job's cases: one point, or what is to be compiled ahead.
+  std::vector<std::size_t> members = {};
+  PointSettings settings = {};
 };
 
 struct Reply {

@@ -22,7 +22,13 @@ void serve(const WorkerPipes& pipes, std::span<const Backend* const> backends) {
   };
   const auto session = make_session({job.cases, find_root(), backends, job.settings, in_flight});
   while (requests.read(line)) {
-    const auto result = session->measure(request_from(line).members);
+    const Request request = request_from(line);
+    if (request.kind == Request::Kind::compile) {
+      session->compile_ahead(request.members);
+      write_line(pipes.replies, to_line(Reply{.point_done = true}));
+      continue;
+    }
+    const auto result = session->measure(request.members, request.settings);
     for (const auto& [index, record, launched] : result.records) {
       write_line(pipes.replies,
                  to_line(Reply{.index = index, .record = record, .launched = launched}));

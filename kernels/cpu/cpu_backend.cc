@@ -4,6 +4,7 @@
 #include <map>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "kernels/cpu/ceilings.h"
 #include "kernels/cpu/cpu_config.h"
@@ -127,6 +128,12 @@ class CpuBackend final : public Backend {
     const auto parsed =
         parse_config(config, problem.layer, served->recipe, problem.tokens, machine());
     return parsed ? std::nullopt : std::optional(parsed.error());
+  }
+
+  std::vector<Config> candidate_configs(const Problem& problem) const override {
+    if (refuses(problem)) return {};
+    const auto served = find_recipe(*problem.scheme, problem.layer);
+    return cpu::candidate_configs(problem.layer, served->recipe, problem.tokens, machine());
   }
 
   std::string_view config_folder() const override { return "kernels/cpu/configs"; }

@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "reference/base/edit_distance.h"
@@ -131,6 +132,44 @@ Expected<CpuConfig, Refusal> parse_config(const Config& config, const Layer& lay
                                 std::to_string(machine.l2_bytes / panel_floats(sizeof(float))))};
   }
   return parsed;
+}
+
+std::vector<Config> candidate_configs(const Layer& layer, const Recipe& recipe, std::int64_t tokens,
+                                      const Machine& machine) {
+  const CpuConfig start = heuristic_config(layer, recipe, tokens, machine);
+  const std::int64_t unit = std::lcm<std::int64_t>(128, std::max<std::int64_t>(recipe.group, 1));
+  std::vector<std::int64_t> rows = {start.block_m}, columns = {start.block_n},
+                            distances = {start.prefetch_distance};
+  const auto add = [](std::vector<std::int64_t>& values, std::int64_t value) {
+    if (std::ranges::find(values, value) == values.end()) values.push_back(value);
+  };
+  for (const std::int64_t factor : {1, 2, 4, 8, 16}) {
+    // No task is wider than the matrix.
+    if (unit * factor < 2 * std::max(layer.intermediate_size, unit)) add(columns, unit * factor);
+  }
+  for (const std::int64_t value : {72, 128, 32}) add(rows, value);
+  for (const std::int64_t value : {8192, 1024, 0}) add(distances, value);
+
+  std::vector<std::pair<int, Config>> found;
+  for (const std::int64_t n : columns) {
+    for (const std::int64_t m : rows) {
+      for (const std::int64_t distance : distances) {
+        const int changed =
+            (n != start.block_n) + (m != start.block_m) + (distance != start.prefetch_distance);
+        Config config{{{"BLOCK_SIZE_K", start.block_k},
+                       {"BLOCK_SIZE_M", m},
+                       {"BLOCK_SIZE_N", n},
+                       {"prefetch_distance", distance}}};
+        if (parse_config(config, layer, recipe, tokens, machine)) {
+          found.emplace_back(changed, std::move(config));
+        }
+      }
+    }
+  }
+  std::ranges::stable_sort(found, {}, &std::pair<int, Config>::first);
+  std::vector<Config> configs;
+  for (auto& [changed, config] : found) configs.push_back(std::move(config));
+  return configs;
 }
 
 }  // namespace moegauge::cpu

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "kernels/backend.h"
 #include "kernels/cpu/machine.h"
@@ -42,5 +43,10 @@ Config to_config(const CpuConfig& config);
 Expected<CpuConfig, Refusal> parse_config(const Config& config, const Layer& layer,
                                           const Recipe& recipe, std::int64_t tokens,
                                           const Machine& machine);
+
+// What `tune` tries: blocks and prefetch distances about the heuristic's, one changed first, then
+// two. The number of threads is the machine's and in no tuned file.
+std::vector<Config> candidate_configs(const Layer& layer, const Recipe& recipe, std::int64_t tokens,
+                                      const Machine& machine);
 
 }  // namespace moegauge::cpu

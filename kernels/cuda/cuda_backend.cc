@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "kernels/backend.h"
 #include "kernels/cuda/ceilings.h"
@@ -192,6 +193,25 @@ class CudaBackend final : public Backend {
     const auto parsed = parse_config(config, problem.layer, *scheme, problem.tokens,
                                      (*gpu())->shared_bytes_per_block());
     return parsed ? std::nullopt : std::optional(parsed.error());
+  }
+
+  std::vector<Config> candidate_configs(const Problem& problem) const override {
+    if (refuses(problem)) return {};
+    std::vector<Config> configs;
+    for (const TileConfig& tile :
+         candidate_tiles(problem.layer, *find_scheme(*problem.scheme, problem.layer),
+                         problem.tokens, (*gpu())->shared_bytes_per_block())) {
+      configs.push_back(to_config(tile));
+    }
+    return configs;
+  }
+
+  void compile_ahead(const Problem& problem, const Config& config) const override {
+    if (refuses(problem)) return;
+    const CudaScheme& scheme = *find_scheme(*problem.scheme, problem.layer);
+    const auto parsed = parse_config(config, problem.layer, scheme, problem.tokens,
+                                     (*gpu())->shared_bytes_per_block());
+    if (parsed) compile_program(problem.layer, scheme, *parsed);
   }
 
   std::string_view config_folder() const override { return "kernels/cuda/configs"; }

@@ -70,6 +70,10 @@ CompileRequest program_request(const Layer& layer, const CudaScheme& scheme,
           .kernels = std::move(kernels)};
 }
 
+void compile_program(const Layer& layer, const CudaScheme& scheme, const TileConfig& config) {
+  static_cast<void>(cubin_cache().get(program_request(layer, scheme, config)));
+}
+
 LayerProgram::LayerProgram(const Layer& layer, const CudaScheme& scheme, const TileConfig& config) {
   const auto entry = cubin_cache().get(program_request(layer, scheme, config));
   if (!entry) {

@@ -18,6 +18,9 @@ CompileRequest program_request(const Layer& layer, const CudaScheme& scheme,
 // amax: only where a scale depends on all of x.
 enum class Stage : std::uint8_t { count, prepare, layer, combine, amax };
 
+// Compiles the program into the cache that LayerProgram takes it from. Needs no device.
+void compile_program(const Layer& layer, const CudaScheme& scheme, const TileConfig& config);
+
 class LayerProgram {
  public:
   // Compiles or finds the program and loads it on the current device. Throws CudaFault; a compile

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <string_view>
 
 #include "kernels/cuda/tile_rows.h"
@@ -184,6 +185,54 @@ Expected<TileConfig, Refusal> parse_config(const Config& config, const Layer& la
                                 std::to_string(shared_limit))};
   }
   return c;
+}
+
+namespace {
+
+// How far a tile is from another: the widths of tokens between them count most, because how many
+// rows an expert has is what decides.
+int distance(const TileConfig& a, const TileConfig& b) {
+  const auto place = [](const TileConfig& c) {
+    return static_cast<int>(std::ranges::find(token_tiles, c.token_tile) - token_tiles.begin());
+  };
+  const auto twice_if = [](bool differs) { return differs ? 2 : 0; };
+  return 2 * std::abs(place(a) - place(b)) + std::abs(a.stages - b.stages) +
+         twice_if(a.split_k != b.split_k) + twice_if(a.swap_ab != b.swap_ab) +
+         twice_if(a.cluster != b.cluster) + (a.dealt != b.dealt ? 1 : 0) +
+         twice_if(a.promote != b.promote);
+}
+
+}  // namespace
+
+std::vector<TileConfig> candidate_tiles(const Layer& layer, const CudaScheme& scheme,
+                                        std::int64_t tokens, std::int64_t shared_limit) {
+  constexpr std::array deals = {1, 2, 4, 1000};
+  const TileConfig start = heuristic_config(layer, scheme, tokens);
+  std::vector<TileConfig> found;
+  const auto consider = [&](const TileConfig& c) {
+    const bool fits = shared_bytes(layer, scheme, c) <= shared_limit;
+    if (fits && fitted(c, layer) == c && !contradiction(c, layer, scheme)) found.push_back(c);
+  };
+  for (const int tile : token_tiles) {
+    for (int stages = 2; stages <= 12; ++stages) {
+      for (const int dealt : deals) {
+        for (int flags = 0; flags < 16; ++flags) {
+          consider({.token_tile = tile,
+                    .stages = stages,
+                    .split_k = (flags & 1) != 0,
+                    .swap_ab = (flags & 2) != 0,
+                    .cluster = (flags & 4) != 0 ? 2 : 1,
+                    .dealt = dealt,
+                    // Sums that leave the tensor core more seldom are another kernel's rounding.
+                    .promote = start.promote || (flags & 8) != 0});
+        }
+      }
+    }
+  }
+  std::ranges::stable_sort(found, {}, [&](const TileConfig& c) { return distance(c, start); });
+  const auto repeated = std::ranges::unique(found);
+  found.erase(repeated.begin(), repeated.end());
+  return found;
 }
 
 }  // namespace moegauge::cuda

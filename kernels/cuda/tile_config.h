@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "kernels/backend.h"
 #include "kernels/cuda/schemes/cuda_scheme.h"
@@ -21,6 +22,11 @@ Config to_config(const TileConfig& config);
 Expected<TileConfig, Refusal> parse_config(const Config& config, const Layer& layer,
                                            const CudaScheme& scheme, std::int64_t tokens,
                                            std::int64_t shared_limit);
+
+// Every tile that parse_config lets pass and that rounds as heuristic_config's does or later, those
+// that differ least from it first.
+std::vector<TileConfig> candidate_tiles(const Layer& layer, const CudaScheme& scheme,
+                                        std::int64_t tokens, std::int64_t shared_limit);
 
 // Dynamic shared memory of the layer kernel: what LayerConfig::kSharedBytes is in
 // kernels/cuda/device/config.cuh. The compiled program asserts that the two agree.

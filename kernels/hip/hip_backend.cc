@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "kernels/backend.h"
 #include "kernels/hip/layer_plan.h"
@@ -97,6 +98,18 @@ class HipBackend final : public Backend {
     const auto parsed = parse_config((*gpu())->architecture(), format(problem), problem.layer,
                                      problem.tokens, config);
     return parsed ? std::nullopt : std::optional(parsed.error());
+  }
+
+  std::vector<Config> candidate_configs(const Problem& problem) const override {
+    if (refuses(problem)) return {};
+    std::vector<Config> configs;
+    for (Tile tile : tiles((*gpu())->architecture(), format(problem))) {
+      for (const int group : {4, 1, 8}) {
+        tile.group = group;
+        configs.push_back(to_config(tile, format(problem)));
+      }
+    }
+    return configs;
   }
 
   std::string_view config_folder() const override { return "kernels/hip/configs"; }
