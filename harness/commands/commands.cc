@@ -10,6 +10,7 @@
 #include "harness/commands/list.h"
 #include "harness/commands/report.h"
 #include "harness/commands/run.h"
+#include "harness/commands/tune.h"
 #include "harness/commands/worker.h"
 
 namespace moegauge {
@@ -22,6 +23,8 @@ std::span<const Command> all_commands() {
       Command{"report", "Show results as one page of charts and tables", add_report},
       Command{"export", "Write results in the formats of other tools", add_export},
       Command{"convert", "Convert MXFP8 weights of a checkpoint to block FP8", add_convert},
+      Command{"tune", "Search the config that is best at each batch size, and write a tuned file",
+              add_tune},
       Command{"list", "List backends, schemes, models, suites, configs or policies", add_list},
       Command{"explain", "Say which backend would serve a layer, and why no other", add_explain},
       Command{"doctor", "Say what this machine offers, what is missing, what makes it noisy",

@@ -39,6 +39,7 @@ void Progress::started(const CaseCoordinates& c) {
 
 void Progress::finished(const CaseRecord& record) {
   ++done_;
+  cases_ = std::max(cases_, done_);
   if (style_ == ProgressStyle::bar) draw(record.id());
   if (style_ == ProgressStyle::lines) {
     err_ << '[' << done_ << '/' << cases_ << "] " << record.id() << "  " << outcome_text(record)

@@ -13,7 +13,7 @@ enum class ProgressStyle : std::uint8_t { bar, lines, quiet };
 
 class Progress {
  public:
-  // `already` of the `cases` were done by an earlier run.
+  // `already` of the `cases` were done by an earlier run. There may turn out to be more cases.
   Progress(std::ostream& err, ProgressStyle style, std::size_t cases, std::size_t already);
   void started(const CaseCoordinates& c);
   void finished(const CaseRecord& record);

@@ -14,26 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void require_backend(const std::string& name, const std::string& option,
-                     std::span<const Backend* const> backends) {
-  std::vector<std::string> known = {"auto"};
-  for (const Backend* backend : backends) known.emplace_back(backend->name());
-  if (std::ranges::count(known, name) > 0) return;
-  throw InputError(option, "no backend is called " + in_quotes(name), suggestion(name, known));
-}
-
-// "cpu" or "cpu:0": the backend's name.
-std::string backend_of_device(const std::string& device, std::span<const Backend* const> backends) {
-  const std::size_t colon = device.find(':');
-  std::string name = device.substr(0, colon);
-  require_backend(name, "--device", backends);
-  if (colon != std::string::npos && device.substr(colon + 1) != "0") {
-    throw InputError("--device", in_quotes(device) + " is not the first device",
-                     "this version measures on device 0 of a backend: " + name + ":0");
-  }
-  return name;
-}
-
 // Every case once per backend instead of the suite's own backends, at its first place.
 std::vector<CaseCoordinates> override_backends(const std::vector<CaseCoordinates>& cases,
                                                const std::vector<std::string>& backends) {
@@ -78,6 +58,25 @@ std::vector<CaseCoordinates> only_case(const std::vector<CaseCoordinates>& cases
 }
 
 }  // namespace
+
+void require_backend(const std::string& name, const std::string& option,
+                     std::span<const Backend* const> backends) {
+  std::vector<std::string> known = {"auto"};
+  for (const Backend* backend : backends) known.emplace_back(backend->name());
+  if (std::ranges::count(known, name) > 0) return;
+  throw InputError(option, "no backend is called " + in_quotes(name), suggestion(name, known));
+}
+
+std::string backend_of_device(const std::string& device, std::span<const Backend* const> backends) {
+  const std::size_t colon = device.find(':');
+  std::string name = device.substr(0, colon);
+  require_backend(name, "--device", backends);
+  if (colon != std::string::npos && device.substr(colon + 1) != "0") {
+    throw InputError("--device", in_quotes(device) + " is not the first device",
+                     "this version measures on device 0 of a backend: " + name + ":0");
+  }
+  return name;
+}
 
 std::vector<CaseCoordinates> select_cases(const Suite& suite, const SelectionOptions& options,
                                           std::span<const Backend* const> backends) {

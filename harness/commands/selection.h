@@ -33,4 +33,10 @@ std::vector<CaseCoordinates> select_cases(const Suite& suite, const SelectionOpt
 // ".json". Throws InputError.
 std::filesystem::path find_suite(const std::string& name, const std::filesystem::path& root);
 
+// Throws InputError that names `option` and the nearest name.
+void require_backend(const std::string& name, const std::string& option,
+                     std::span<const Backend* const> backends);
+// "cpu" or "cpu:0": the backend's name. Throws InputError that names --device.
+std::string backend_of_device(const std::string& device, std::span<const Backend* const> backends);
+
 }  // namespace moegauge

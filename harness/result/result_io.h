@@ -6,8 +6,10 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "harness/result/line_journal.h"
 #include "harness/result/record.h"
 
 namespace moegauge {
@@ -29,25 +31,17 @@ LoadedResult read_result(const std::string& text, const std::string& where);
 // std::invalid_argument for a record that contradicts itself (a latency that is no finite number).
 void write_result(const std::filesystem::path& file, const Result& result);
 
-// Append-only: a header that says of which run it is, in lines that a message can name one of, then
-// a line per finished case, written with one write() and synced. A cut last line is dropped when
-// reading.
+// A line per finished case, as LineJournal keeps them.
 class Journal {
  public:
-  // Creates or, with `resume`, continues `file`, whose header must match; `done` gets what it
-  // holds. Without `resume` a journal that is there is set aside as FILE.old. Throws InputError,
-  // also where another process has the file open as its journal.
+  // As LineJournal::open; `done` gets the records.
   static Journal open(const std::filesystem::path& file, const std::string& header, bool resume,
                       std::vector<CaseRecord>& done);
-  Journal(Journal&&) noexcept;
-  Journal& operator=(Journal&&) noexcept;
-  ~Journal();
   void append(const CaseRecord& record);
 
  private:
-  Journal() = default;
-  int fd_ = -1;
-  std::filesystem::path file_;
+  explicit Journal(LineJournal lines) : lines_(std::move(lines)) {}
+  LineJournal lines_;
 };
 
 }  // namespace moegauge

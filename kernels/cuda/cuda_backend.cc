@@ -7,6 +7,7 @@
 #include "kernels/backend.h"
 #include "kernels/cuda/ceilings.h"
 #include "kernels/cuda/cuda_plan.h"
+#include "kernels/cuda/layer_program.h"
 #include "kernels/cuda/runtime/compiler.h"
 #include "kernels/cuda/schemes/cuda_scheme.h"
 #include "kernels/cuda/tile_config.h"

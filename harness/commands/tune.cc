@@ -1,0 +1,389 @@
+#include "harness/commands/tune.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <ctime>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "harness/commands/duration.h"
+#include "harness/commands/interrupt.h"
+#include "harness/commands/journal_identity.h"
+#include "harness/commands/neighbours.h"
+#include "harness/commands/options.h"
+#include "harness/commands/output_place.h"
+#include "harness/commands/progress.h"
+#include "harness/commands/selection.h"
+#include "harness/judge/text_table.h"
+#include "harness/measure/candidates.h"
+#include "harness/measure/prepare.h"
+#include "harness/measure/summary.h"
+#include "harness/result/result_io.h"
+#include "harness/result/safe_file.h"
+#include "harness/root.h"
+#include "harness/suite/select.h"
+#include "harness/tune/bench.h"
+#include "harness/tune/report.h"
+#include "harness/tune/tune.h"
+#include "harness/workload/problem.h"
+#include "harness/workload/workload.h"
+#include "reference/base/input_error.h"
+
+namespace moegauge {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* default_tokens = "1-8192*2";
+
+struct TuneOptions {
+  CaseCoordinates asked;
+  std::string tokens, device, out, base, budget, markdown, result;
+  std::string min_win = "2%", timeout = "120s";
+  std::size_t candidates = 32;
+  double seconds_per_key = 15;
+  std::uint64_t seed = 0;
+  bool no_between = false, resume = false, dry_run = false, quiet = false;
+};
+
+void declare_options(CLI::App& app, TuneOptions& o) {
+  app.add_option("--model", o.asked.model, "Name of a model, or the path of a config.json")
+      ->required();
+  app.add_option("--scheme", o.asked.scheme, "Number formats, as moegauge list schemes names them")
+      ->required();
+  app.add_option("--tp", o.asked.tp, "Tensor-parallel ranks [1]")->check(CLI::Range(1, 1 << 20));
+  app.add_option("--ep", o.asked.ep, "Expert-parallel ranks [1]")->check(CLI::Range(1, 1 << 20));
+  app.add_option("--tokens", o.tokens,
+                 "Batch sizes to tune: 1,16 or 1-4096*2 [the keys of --base, else 1-8192*2]");
+  app.add_option("--routing", o.asked.routing, "Routing law that is tuned for [uniform]");
+  app.add_option("--backend", o.asked.backend, "Backend to tune [auto]");
+  app.add_option("--device", o.device, "Its device, e.g. cuda:0");
+  app.add_option("--out", o.out, "Tuned file [results/local/ and the name that lookup expects]");
+  app.add_option("--base", o.base,
+                 "Start from this tuned file: an entry is displaced only by a significant win.\n"
+                 "May be --out");
+  app.add_option("--min-win", o.min_win, "Least time a config must save to get a key [2%]");
+  app.add_option("--candidates", o.candidates, "Most candidates of a key, the likely first [32]")
+      ->check(CLI::Range(1, 100000));
+  app.add_option("--seconds-per-key", o.seconds_per_key,
+                 "After this time a key's finalists are settled [15]")
+      ->check(CLI::Range(0.1, 1e6));
+  app.add_flag("--no-between", o.no_between, "Do not check batch sizes between keys");
+  app.add_option("--budget", o.budget,
+                 "Start nothing more after this time, e.g. 20m: what is finished is written");
+  app.add_option("--timeout", o.timeout, "Time limit of one candidate [120s]");
+  app.add_option("--seed", o.seed, "Seed of the search; the final run has the next one [0]");
+  app.add_flag("--resume", o.resume,
+               "Go on with the journal that an earlier tune left beside --out");
+  app.add_flag("--dry-run", o.dry_run, "Say what would be measured, and measure nothing");
+  add_markdown(app, o.markdown, "the table for the pull request");
+  app.add_option("--result", o.result, "Also write the final run as a result file");
+  app.add_flag("--quiet", o.quiet, "No progress");
+  app.footer(
+      "For each batch size, candidates are checked, then timed against the default in alternation, "
+      "with cold weights;\nthe better third goes on, with more rounds, and the last are measured "
+      "on fresh inputs. A key is written where one\nsurely wins by --min-win. The file is then "
+      "read back through the run path on another seed. Exit codes: 0 fine;\n2 bad input; 3 a "
+      "default that is wrong or fails, or a file that did not run as decided; 4 nothing "
+      "measured.\n\n"
+      "  moegauge tune --model qwen3-30b-a3b --scheme fp8_block --backend cuda --budget 8m\n"
+      "  cp results/local/E=128,...json kernels/cuda/configs/    # now config `tuned` finds it");
+}
+
+double parse_percent(const std::string& text, const std::string& option) {
+  double value = -1;
+  const char* const end = text.data() + text.size();
+  const auto [after, error] = std::from_chars(text.data(), end, value, std::chars_format::fixed);
+  if (error != std::errc() || after == end || std::string_view(after, end) != "%" ||
+      !(value >= 0 && value < 100)) {
+    throw InputError(option, "\"" + text + "\" is no share of the time", "e.g. 2% or 0.5%");
+  }
+  return value / 100;
+}
+
+void require_scheme(const std::string& name) {
+  if (make_scheme(name) != nullptr) return;
+  const UnknownName unknown = unknown_scheme(name);
+  throw InputError("--scheme", unknown.wrong, unknown.right);
+}
+
+// One of one backend, whose name it returns.
+std::string backend_of(const TuneOptions& o, const Environment& environment) {
+  require_backend(o.asked.backend, "--backend", environment.backends);
+  if (o.device.empty()) return o.asked.backend;
+  if (o.device.find(',') != std::string::npos) {
+    throw InputError("--device", "\"" + o.device + "\" names several devices",
+                     "this version tunes on one; give each a part of --tokens, and join the files "
+                     "with --base");
+  }
+  const std::string name = backend_of_device(o.device, environment.backends);
+  if (o.asked.backend != CaseCoordinates{}.backend && o.asked.backend != name) {
+    throw InputError("--device", "\"" + o.device + "\" is not of --backend " + o.asked.backend,
+                     "name one of them");
+  }
+  return name;
+}
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc = {};
+  ::gmtime_r(&now, &utc);
+  char text[16];
+  std::strftime(text, sizeof text, "%Y-%m-%d", &utc);
+  return text;
+}
+
+// What a tuning is made of. No backend: why, in `missing`.
+struct Prepared {
+  TuneSetup setup;
+  std::string missing;
+};
+
+std::vector<std::int64_t> tokens_of(const TuneOptions& o, const ConfigTable& base) {
+  if (o.tokens.empty() && !base.entries.empty()) {
+    std::vector<std::int64_t> keys;
+    for (const auto& [key, config] : base.entries) keys.push_back(key);
+    return keys;
+  }
+  auto tokens = parse_token_list(o.tokens.empty() ? default_tokens : o.tokens, "--tokens");
+  std::ranges::sort(tokens);
+  if (tokens.front() == 0) {
+    throw InputError("--tokens", "0 tokens launch nothing", "batch sizes from 1");
+  }
+  return tokens;
+}
+
+void read_base(const TuneOptions& o, TuneSetup& setup) {
+  if (o.base.empty()) return;
+  setup.base = load_config_table(o.base);
+  check_table(setup.base, setup.problem, setup.backend->device());
+  for (const auto& [tokens, config] : setup.base.entries) {
+    Problem problem = setup.problem;
+    problem.tokens = tokens;
+    for (const auto& [key, value] : config.values) {
+      const auto refusal = setup.backend->refuses_config(problem, {{{key, value}}});
+      if (refusal && refusal->reason == RefusalReason::config_unknown_key) {
+        throw InputError(o.base + ": /" + std::to_string(tokens) + "/" + key, refusal->sentence,
+                         "");
+      }
+    }
+  }
+}
+
+void place_outputs(const TuneOptions& o, TuneSetup& setup, const fs::path& root) {
+  setup.out = !o.out.empty()
+                  ? fs::path(o.out)
+                  : "results/local/" + config_file_name(setup.problem.layer, *setup.problem.scheme,
+                                                        setup.backend->device().tuned_name());
+  std::error_code ignored;
+  const bool onto_base = !o.base.empty() && fs::equivalent(setup.out, o.base, ignored);
+  // What is read must stay as it is until all of it is decided.
+  setup.draft = onto_base ? fs::path(setup.out.string() + ".draft") : setup.out;
+  std::vector<NamedFile> taken = {{"the model", model_file(o.asked.model, root)}};
+  require_own_place("--out", setup.out, taken);
+  taken.push_back({"the journal", setup.out.string() + ".journal"});
+  taken.push_back({"--base", o.base});
+  taken.push_back({"--out", setup.out});
+  if (!o.markdown.empty()) require_own_place("--markdown", o.markdown, taken);
+  taken.push_back({"--markdown", o.markdown});
+  if (!o.result.empty()) require_own_place("--result", o.result, taken);
+}
+
+Prepared prepare(const TuneOptions& o, const Environment& environment, const fs::path& root) {
+  Prepared prepared;
+  TuneSetup& setup = prepared.setup;
+  setup.min_win = parse_percent(o.min_win, "--min-win");
+  setup.runner.timeout_seconds = parse_duration(o.timeout, "--timeout");
+  if (!o.budget.empty()) setup.runner.budget_seconds = parse_duration(o.budget, "--budget");
+  setup.runner.measure.seed = o.seed;
+  setup.asked = o.asked;
+  const std::string wanted = backend_of(o, environment);
+  require_scheme(o.asked.scheme);
+  setup.problem = problem_of(setup.asked, root);
+  parse_routing_law(o.asked.routing, setup.problem.layer);
+  const auto candidates = candidates_for(setup.problem, environment.backends, wanted);
+  setup.backend = chosen_of(candidates);
+  if (setup.backend == nullptr) {
+    for (const Candidate& c : candidates) {
+      prepared.missing += (prepared.missing.empty() ? "" : "; ") + std::string(c.backend->name()) +
+                          ": " + c.why + (c.remedy.empty() ? "" : "; it would need " + c.remedy);
+    }
+    return prepared;
+  }
+  setup.asked.backend = setup.backend->name();
+  read_base(o, setup);
+  setup.tokens = tokens_of(o, setup.base);
+  setup.max_candidates = o.candidates;
+  setup.search.seconds_per_key = o.seconds_per_key;
+  setup.check_between = !o.no_between;
+  place_outputs(o, setup, root);
+  setup.metadata = {{"device_key", device_key(setup.backend->device())},
+                    {"moegauge_version", MOEGAUGE_VERSION},
+                    {"date", today()},
+                    {"routing", o.asked.routing},
+                    {"inputs", setup.asked.inputs},
+                    {"cache", setup.asked.cache},
+                    {"launch", setup.asked.launch},
+                    {"seed", std::to_string(o.seed)},
+                    {"min_win", o.min_win}};
+  if (!o.result.empty()) setup.metadata["result"] = fs::path(o.result).filename().string();
+  return prepared;
+}
+
+void print_plan(const TuneSetup& setup, const std::vector<KeyPlan>& plans, std::ostream& out) {
+  TextTable table({Align::right, Align::right, Align::left, Align::left});
+  table.add({"M", "candidates", "default", "in --base"});
+  for (const KeyPlan& plan : plans) {
+    table.add(
+        {std::to_string(plan.tokens),
+         std::to_string(plan.candidates.size()) +
+             (plan.left_out > 0 ? " of " + std::to_string(plan.candidates.size() + plan.left_out)
+                                : ""),
+         inline_config(plan.standard),
+         plan.incumbent ? inline_config(*plan.incumbent)
+         : plan.in_base ? "the default"
+                        : "-"});
+  }
+  out << setup.backend->name() << ", " << device_key(setup.backend->device()) << "\n"
+      << table.str() << "at most " << records_at_most(plans, setup.search)
+      << " measurements, about " << duration_text(setup.search.seconds_per_key)
+      << " a key; would write " << setup.out.string() << '\n';
+}
+
+std::string header_of(const TuneOptions& o, const TuneSetup& setup,
+                      const std::vector<KeyPlan>& plans, const Environment& environment,
+                      const fs::path& root) {
+  std::vector<NamedFile> read = {{"the model", model_file(o.asked.model, root)}};
+  if (!o.base.empty()) read.push_back({"--base", o.base});
+  return journal_header("tune", o.seed, search_cases(setup.asked, plans), read,
+                        environment.backends) +
+         "\nmin-win " + o.min_win + "\nout " + setup.out.string();
+}
+
+int exit_code(const TuneOutcome& outcome) {
+  const bool failed = std::ranges::any_of(outcome.decisions, [](const KeyDecision& d) {
+    return d.verdict == KeyVerdict::unfinished && d.reason.starts_with("the default is ");
+  });
+  if (failed || (!outcome.unproven.empty() && outcome.ended.empty())) return exit_case_failed;
+  const bool none = std::ranges::all_of(
+      outcome.decisions, [](const KeyDecision& d) { return d.verdict == KeyVerdict::unfinished; });
+  return none ? exit_no_verdict : exit_ok;
+}
+
+void write_final_run(const std::string& file, const TuneOptions& o, const TuneOutcome& outcome) {
+  if (file.empty() || outcome.read_back.empty()) return;
+  Result result;
+  result.context = {{"moegauge_version", MOEGAUGE_VERSION},
+                    {"suite", "tune"},
+                    {"seed", std::to_string(o.seed + 1)}};
+  for (const auto& [tokens, pair] : outcome.read_back) {
+    result.cases.push_back(pair.standard);
+    result.cases.push_back(pair.tuned);
+  }
+  result.comparisons = compare_rivals(result.cases);
+  write_result(file, result);
+}
+
+void print_outcome(const TuneOptions& o, const TuneSetup& setup, const TuneOutcome& outcome,
+                   const Environment& environment) {
+  std::ostream& out = environment.out;
+  const std::string dropped = dropped_list(outcome);
+  out << decision_list(outcome) << outcome.tried << " candidates tried"
+      << (outcome.untried > 0 ? ", " + std::to_string(outcome.untried) + " not for want of time"
+                              : "")
+      << ", " << outcome.dropped.size() << " dropped\n"
+      << dropped;
+  if (outcome.table.entries.empty()) {
+    out << "no key beats the default, so no file was written\n";
+  } else {
+    std::size_t entries = 0;
+    for (const KeyDecision& d : outcome.decisions)
+      entries += outcome.table.entries.contains(d.tokens);
+    out << "wrote " << setup.out.string() << ": " << outcome.table.entries.size() << " entries; "
+        << entries - outcome.unproven.size() << " of " << entries
+        << " read back through the run path and run as decided, by their hashes\n";
+  }
+  const std::string table = pull_request_table(outcome);
+  if (!table.empty()) out << '\n' << table;
+  out << std::flush;
+  for (const std::string& sentence : outcome.unproven) {
+    environment.err << "moegauge: warning: " << sentence << '\n';
+  }
+  if (!outcome.ended.empty()) {
+    environment.err << "moegauge: warning: cut short (" << outcome.ended
+                    << "): what was finished is written; --resume goes on\n";
+  }
+  if (!o.markdown.empty()) replace_file(o.markdown, table);
+}
+
+int tune_command(const TuneOptions& o, const Environment& environment) {
+  const fs::path root = find_root();
+  const Prepared prepared = prepare(o, environment, root);
+  const TuneSetup& setup = prepared.setup;
+  if (setup.backend == nullptr) {
+    environment.err << "moegauge: nobody to tune for this layer: " << prepared.missing << '\n';
+    return exit_no_verdict;
+  }
+  const std::vector<KeyPlan> plans = plan_keys(setup);
+  if (std::ranges::all_of(plans, [](const KeyPlan& p) { return p.candidates.empty(); })) {
+    environment.err << "moegauge: the " << setup.backend->name()
+                    << " backend has no candidate configs for this layer\n";
+    return exit_no_verdict;
+  }
+  if (o.dry_run) {
+    print_plan(setup, plans, environment.out);
+    return exit_ok;
+  }
+  if (setup.draft != setup.out && !o.quiet) {
+    environment.err << "--out is --base: " << setup.out.string() << " will be replaced\n";
+  }
+  std::error_code ignored;
+  if (setup.out.has_parent_path()) fs::create_directories(setup.out.parent_path(), ignored);
+  TuneJournal journal = TuneJournal::open(setup.out.string() + ".journal",
+                                          header_of(o, setup, plans, environment, root), o.resume);
+  if (journal.size() > 0 && !o.quiet) {
+    environment.err << "resuming: " << journal.size() << " measurements are done\n";
+  }
+  const ProgressStyle style = o.quiet                        ? ProgressStyle::quiet
+                              : ::isatty(STDERR_FILENO) != 0 ? ProgressStyle::bar
+                                                             : ProgressStyle::lines;
+  Progress progress(environment.err, style, records_at_most(plans, setup.search), 0);
+  const Neighbours neighbours;
+  TuneOutcome outcome;
+  int interrupted_by = 0;
+  {
+    const InterruptGuard guard;
+    const RunnerHooks hooks{
+        .started = [&](const CaseCoordinates& c) { progress.started(c); },
+        .finished = [&](const CaseRecord& record) { progress.finished(record); },
+        .repro = [](const CaseCoordinates&) { return std::string(); },
+        .interrupted = [&] { return guard.signal() != 0; },
+        .wait_mask = guard.wait_mask()};
+    outcome = tune(setup, plans, hooks, &journal);
+    interrupted_by = guard.signal();
+  }
+  progress.clear();
+  write_final_run(o.result, o, outcome);
+  print_outcome(o, setup, outcome, environment);
+  if (const std::string warning = neighbours.warning(); !warning.empty()) {
+    environment.err << "moegauge: warning: " << warning << '\n';
+  }
+  return interrupted_by != 0 ? 128 + interrupted_by : exit_code(outcome);
+}
+
+}  // namespace
+
+Action add_tune(CLI::App& subcommand) {
+  auto options = std::make_shared<TuneOptions>();
+  declare_options(subcommand, *options);
+  return [options](const Environment& environment) { return tune_command(*options, environment); };
+}
+
+}  // namespace moegauge

@@ -1,0 +1,32 @@
+// What a tune that was killed leaves for --resume: every record with the request that it was for.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "harness/result/line_journal.h"
+#include "harness/result/record.h"
+
+namespace moegauge {
+
+class TuneJournal {
+ public:
+  // As LineJournal::open.
+  static TuneJournal open(const std::filesystem::path& file, const std::string& header,
+                          bool resume);
+
+  std::size_t size() const { return done_.size(); }
+  // What an earlier run, or this one, measured for a request; null where it has not.
+  const CaseRecord* find(const std::string& tag, const std::string& case_id) const;
+  // The last record of a tag and case counts.
+  void append(const std::string& tag, const CaseRecord& record);
+
+ private:
+  explicit TuneJournal(LineJournal lines) : lines_(std::move(lines)) {}
+  LineJournal lines_;
+  std::map<std::pair<std::string, std::string>, CaseRecord> done_;
+};
+
+}  // namespace moegauge
