@@ -1,7 +1,10 @@
 // How far a run is, on stderr: a bar that rewrites itself on a terminal, a line per case elsewhere.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <iosfwd>
 #include <string>
 
@@ -17,6 +20,8 @@ class Progress {
   Progress(std::ostream& err, ProgressStyle style, std::size_t cases, std::size_t already);
   void started(const CaseCoordinates& c);
   void finished(const CaseRecord& record);
+  // So many cases are done or need not be done.
+  void advance_to(std::size_t cases) { done_ = std::max(done_, std::min(cases, cases_)); }
   // Removes the bar, so that what follows starts on a clean line.
   void clear();
 

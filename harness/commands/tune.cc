@@ -178,10 +178,10 @@ void read_base(const TuneOptions& o, TuneSetup& setup) {
 }
 
 void place_outputs(const TuneOptions& o, TuneSetup& setup, const fs::path& root) {
-  setup.out = !o.out.empty()
-                  ? fs::path(o.out)
-                  : "results/local/" + config_file_name(setup.problem.layer, *setup.problem.scheme,
-                                                        setup.backend->device().tuned_name());
+  setup.out = !o.out.empty() ? fs::path(o.out)
+                             : fs::path("results/local") /
+                                   config_file_name(setup.problem.layer, *setup.problem.scheme,
+                                                    setup.backend->device().tuned_name());
   std::error_code ignored;
   const bool onto_base = !o.base.empty() && fs::equivalent(setup.out, o.base, ignored);
   // What is read must stay as it is until all of it is decided.
@@ -325,8 +325,8 @@ void print_outcome(const TuneOptions& o, const TuneSetup& setup, const TuneOutco
 
 int tune_command(const TuneOptions& o, const Environment& environment) {
   const fs::path root = find_root();
-  const Prepared prepared = prepare(o, environment, root);
-  const TuneSetup& setup = prepared.setup;
+  Prepared prepared = prepare(o, environment, root);
+  TuneSetup& setup = prepared.setup;
   if (setup.backend == nullptr) {
     environment.err << "moegauge: nobody to tune for this layer: " << prepared.missing << '\n';
     return exit_no_verdict;
@@ -355,6 +355,10 @@ int tune_command(const TuneOptions& o, const Environment& environment) {
                               : ::isatty(STDERR_FILENO) != 0 ? ProgressStyle::bar
                                                              : ProgressStyle::lines;
   Progress progress(environment.err, style, records_at_most(plans, setup.search), 0);
+  std::size_t expected = 0;
+  setup.key_done = [&](const KeyPlan& plan) {
+    progress.advance_to(expected += records_at_most(plan, setup.search));
+  };
   const Neighbours neighbours;
   TuneOutcome outcome;
   int interrupted_by = 0;

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <iostream>
 #include <new>
 #include <stdexcept>
@@ -93,6 +94,46 @@ Script at_run(const char* name, int moment, Act act) {
           }};
 }
 
+// Of the backends that are tuned: block sizes and what a call takes with them, in microseconds. The
+// default is 16.
+constexpr std::int64_t kDefault = 16, kOnePercent = 17, kBest = 32, kGood = 64, kWrong = 128,
+                       kCrashes = 256, kHangs = 512;
+// Between keys: there the best config is none.
+constexpr std::int64_t kWeakSpot = 6;
+
+double tuned_seconds(const Config& config, std::int64_t tokens) {
+  switch (config.values.at("BLOCK_SIZE_M")) {
+    case kOnePercent:
+      return 99e-6;
+    case kBest:
+      return tokens == kWeakSpot ? 130e-6 : 80e-6;
+    case kGood:
+      return 90e-6;
+    case kWrong:
+      return 50e-6;
+    default:
+      return 100e-6;
+  }
+}
+
+Script tunable(const char* name, std::initializer_list<std::int64_t> blocks) {
+  Script script{.name = name, .seconds_of = &tuned_seconds};
+  for (const std::int64_t block : blocks) {
+    script.candidates.push_back({.values = {{"BLOCK_SIZE_M", block}}});
+  }
+  script.on_run_of = [](const Config& config) -> std::optional<Fault> {
+    const std::int64_t block = config.values.at("BLOCK_SIZE_M");
+    if (block == kCrashes) return die(SIGSEGV);
+    if (block == kHangs) sleep_forever();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return std::nullopt;
+  };
+  script.spoil_of = [](const Config& config, std::span<std::uint16_t> y) {
+    if (config.values.at("BLOCK_SIZE_M") == kWrong) std::ranges::fill(y, std::uint16_t{0});
+  };
+  return script;
+}
+
 std::vector<Script> scripts() {
   const auto slow = [](int) -> std::optional<Fault> {
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
@@ -112,6 +153,9 @@ std::vector<Script> scripts() {
     std::ranges::fill(y, std::uint16_t{0});
   };
   return {
+      tunable("tunable", {kDefault, kOnePercent, kWrong, kGood, kBest}),
+      tunable("treacherous", {kCrashes, kGood, kHangs, kBest}),
+      tunable("settled", {kDefault, kOnePercent}),
       {.name = "honest"},
       {.name = "slow", .on_run = slow},
       at_run("segfault", kFirstLaunch, [] { return die(SIGSEGV); }),

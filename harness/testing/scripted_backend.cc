@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "reference/base/fnv1a.h"
 #include "reference/formats/bf16.h"
 #include "reference/formats/fp16.h"
 #include "reference/inputs.h"
@@ -13,14 +14,22 @@
 namespace moegauge {
 namespace {
 
+// 16 hex digits, another for every config.
+std::string hash_of(const Config& config) {
+  std::string text;
+  for (const auto& [key, value] : config.values) text += key + "=" + std::to_string(value) + " ";
+  return fnv1a_hex(text);
+}
+
 class ScriptedPlan final : public Plan {
  public:
   ScriptedPlan(const Script& script, const Problem& problem, const ExpertSource& experts,
-               std::int64_t tokens, int slots, int sets)
+               std::int64_t tokens, const Config& config, int slots, int sets)
       : script_(script),
+        config_(config),
         problem_(problem),
         experts_(experts),
-        identity_{problem.scheme->name(), Numerics{}, "0123456789abcdef"},
+        identity_{problem.scheme->name(), Numerics{}, hash_of(config)},
         sets_(static_cast<std::size_t>(sets)),
         slots_(static_cast<std::size_t>(slots)) {
     for (Slot& slot : slots_) {
@@ -52,6 +61,9 @@ class ScriptedPlan final : public Plan {
     if (script_.on_run) {
       if (auto fault = script_.on_run(number)) return Unexpected{std::move(*fault)};
     }
+    if (script_.on_run_of) {
+      if (auto fault = script_.on_run_of(config_)) return Unexpected{std::move(*fault)};
+    }
     // Of each slot, the last call is the one that a fetch sees.
     std::map<std::size_t, std::int64_t> last_calls;
     for (std::int64_t i = 0; i < request.calls; ++i)
@@ -61,9 +73,13 @@ class ScriptedPlan final : public Plan {
       if (slot.answer.empty()) slot.answer = answer(slot.inputs);
       slot.y = slot.answer;
       if (script_.spoil) script_.spoil(slot.y, number);
+      if (script_.spoil_of) script_.spoil_of(config_, slot.y);
       if (script_.spoil_set) script_.spoil_set(slot.y, request.set_of(call, sets_));
     }
-    return script_.seconds_per_call() * static_cast<double>(request.calls);
+    const auto tokens = static_cast<std::int64_t>(slots_[0].y.size()) / problem_.layer.hidden_size;
+    const double seconds =
+        script_.seconds_of ? script_.seconds_of(config_, tokens) : script_.seconds_per_call();
+    return seconds * static_cast<double>(request.calls);
   }
 
   std::optional<Fault> fetch(int slot, std::span<std::uint16_t> y) override {
@@ -88,6 +104,7 @@ class ScriptedPlan final : public Plan {
   }
 
   const Script& script_;
+  const Config config_;
   const Problem problem_;
   const ExpertSource& experts_;
   const KernelIdentity identity_;
@@ -103,13 +120,13 @@ class ScriptedLayer final : public LoadedLayer {
 
   std::int64_t weight_bytes() const override { return 1; }
   int weight_sets() const override { return sets_; }
-  Expected<std::unique_ptr<Plan>, Fault> plan(std::int64_t tokens, const Config&,
+  Expected<std::unique_ptr<Plan>, Fault> plan(std::int64_t tokens, const Config& config,
                                               int slots) override {
     if (script_.on_plan) {
       if (auto fault = script_.on_plan()) return Unexpected{std::move(*fault)};
     }
     return std::unique_ptr<Plan>(
-        std::make_unique<ScriptedPlan>(script_, problem_, experts_, tokens, slots, sets_));
+        std::make_unique<ScriptedPlan>(script_, problem_, experts_, tokens, config, slots, sets_));
   }
 
  private:

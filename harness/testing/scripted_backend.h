@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "kernels/backend.h"
 
@@ -25,6 +26,12 @@ struct Script {
   std::function<void(std::span<std::uint16_t> y, std::size_t set)> spoil_set = {};
   bool poisons = true;
   std::function<double()> seconds_per_call = [] { return 1e-4; };
+  // Instead, where it is set: by the config that the plan was made for, and its tokens.
+  std::function<double(const Config& config, std::int64_t tokens)> seconds_of = {};
+  // Before each run and after it, by the config.
+  std::function<std::optional<Fault>(const Config& config)> on_run_of = {};
+  std::function<void(const Config& config, std::span<std::uint16_t> y)> spoil_of = {};
+  std::vector<Config> candidates = {};
   bool present = true;
   std::optional<Refusal> refusal = {};
   std::optional<Refusal> config_refusal = {};
@@ -49,6 +56,9 @@ class ScriptedBackend final : public Backend {
   }
   std::optional<Refusal> refuses_config(const Problem&, const Config&) const override {
     return script_.config_refusal;
+  }
+  std::vector<Config> candidate_configs(const Problem&) const override {
+    return script_.candidates;
   }
   std::string_view config_folder() const override { return "kernels/scripted/configs"; }
   Expected<std::unique_ptr<LoadedLayer>, Fault> load(const Problem& problem,

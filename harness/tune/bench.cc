@@ -16,11 +16,9 @@ RunnerHooks journaling(const RunnerHooks& hooks, TuneJournal* journal, const std
 }
 
 std::optional<CaseRecord> known(const TuneJournal* journal, const std::string& tag,
-                                const CaseCoordinates& c, const RunnerHooks& hooks) {
+                                const CaseCoordinates& c) {
   const CaseRecord* record = journal == nullptr ? nullptr : journal->find(tag, case_id(c));
-  if (record == nullptr) return std::nullopt;
-  hooks.finished(*record);
-  return *record;
+  return record == nullptr ? std::nullopt : std::optional(*record);
 }
 
 }  // namespace
@@ -45,7 +43,6 @@ std::vector<CaseCoordinates> search_cases(const CaseCoordinates& asked,
 TuneBench::TuneBench(std::vector<CaseCoordinates> cases, const RunnerSettings& settings,
                      const RunnerHooks& hooks, TuneJournal* journal)
     : cases_(std::move(cases)),
-      hooks_(hooks),
       journal_(journal),
       records_(cases_.size()),
       own_hooks_(journaling(hooks, journal, tag_)),
@@ -64,7 +61,7 @@ std::vector<CaseRecord> TuneBench::measure(const TuneRequest& request) {
   std::vector<std::size_t> members;
   for (const std::string& config : request.configs) {
     members.push_back(index_of(request.tokens, config));
-    records_[members.back()] = known(journal_, tag_, cases_[members.back()], hooks_);
+    records_[members.back()] = known(journal_, tag_, cases_[members.back()]);
   }
   runner_.run_point(group_, members, request.settings);
   std::vector<CaseRecord> records;
@@ -87,7 +84,7 @@ std::vector<CaseRecord> run_journaled(const std::vector<CaseCoordinates>& cases,
                                       const std::string& tag, const RunnerSettings& settings,
                                       const RunnerHooks& hooks, TuneJournal* journal) {
   std::vector<std::optional<CaseRecord>> records;
-  for (const CaseCoordinates& c : cases) records.push_back(known(journal, tag, c, hooks));
+  for (const CaseCoordinates& c : cases) records.push_back(known(journal, tag, c));
   run_cases(cases, records, settings, journaling(hooks, journal, tag));
   std::vector<CaseRecord> all;
   for (auto& record : records) all.push_back(std::move(record).value());

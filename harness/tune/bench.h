@@ -16,7 +16,7 @@ namespace moegauge {
 class TuneBench {
  public:
   // `cases`: all that may be asked for, of one layer and scheme. All but them are kept by
-  // reference; `journal` may be null. `hooks.finished` is called for what the journal had, too.
+  // reference; `journal` may be null.
   TuneBench(std::vector<CaseCoordinates> cases, const RunnerSettings& settings,
             const RunnerHooks& hooks, TuneJournal* journal);
 
@@ -30,7 +30,6 @@ class TuneBench {
   std::size_t index_of(std::int64_t tokens, const std::string& config) const;
 
   const std::vector<CaseCoordinates> cases_;
-  const RunnerHooks& hooks_;
   TuneJournal* const journal_;
   Group group_;
   std::map<std::pair<std::int64_t, std::string>, std::size_t> places_;

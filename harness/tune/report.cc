@@ -107,16 +107,16 @@ std::string decision_list(const TuneOutcome& outcome) {
 }
 
 std::string dropped_list(const TuneOutcome& outcome) {
-  struct Config {
+  struct DroppedConfig {
     std::set<std::int64_t> tokens;
     std::string reason;
   };
-  std::map<std::string, std::map<std::string, Config>> by_status;
+  std::map<std::string, std::map<std::string, DroppedConfig>> by_status;
   std::map<std::string, std::size_t> counts;
   for (const CaseRecord& record : outcome.dropped) {
     const std::string status(to_string(record.status()));
     ++counts[status];
-    Config& config = by_status[status][short_config(record.coordinates.config)];
+    DroppedConfig& config = by_status[status][short_config(record.coordinates.config)];
     config.tokens.insert(record.coordinates.tokens);
     if (config.reason.empty()) config.reason = std::get<Unmeasured>(record.outcome).reason;
   }

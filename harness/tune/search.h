@@ -17,8 +17,10 @@
 namespace moegauge {
 
 struct SearchSettings {
-  double seconds_per_key = 15;  // after three quarters of which only finalists are measured
-  std::size_t batch = 8;        // candidates measured together in the first rung
+  // From the end of a key's first batch on: after half of them no further batch is begun, after
+  // three quarters only finalists are measured.
+  double seconds_per_key = 15;
+  std::size_t batch = 8;  // candidates measured together in the first rung
   std::size_t finalists = 2;
 };
 

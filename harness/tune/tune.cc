@@ -106,6 +106,7 @@ class Tuning {
       outcome_.tried += findings.tried;
       outcome_.untried += findings.untried;
       for (const CaseRecord& record : findings.dropped) outcome_.dropped.push_back(record);
+      setup_.key_done(plan);
     }
     if (const auto reason = bench.stop_reason()) outcome_.ended = *reason;
   }

@@ -33,6 +33,7 @@ struct TuneSetup {
   // Where it stands until it was read back: `out` itself, but for an `out` that is also --base.
   std::filesystem::path draft = {};
   std::map<std::string, std::string> metadata = {};  // beside that of table_metadata
+  std::function<void(const KeyPlan&)> key_done = [](const KeyPlan&) {};
 };
 
 std::vector<KeyPlan> plan_keys(const TuneSetup& setup);
