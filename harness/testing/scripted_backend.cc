@@ -21,16 +21,22 @@ std::string hash_of(const Config& config) {
   return fnv1a_hex(text);
 }
 
+// The oracle's answers to inputs that were asked about before, by the plan before this one mostly:
+// x and ids tell inputs apart.
+using Answers = std::map<std::pair<std::vector<std::uint16_t>, std::vector<std::int32_t>>,
+                         std::vector<std::uint16_t>>;
+
 class ScriptedPlan final : public Plan {
  public:
   ScriptedPlan(const Script& script, const Problem& problem, const ExpertSource& experts,
-               std::int64_t tokens, const Config& config, int slots, int sets)
+               std::int64_t tokens, const Config& config, int slots, int sets, Answers& answers)
       : script_(script),
         config_(config),
         problem_(problem),
         experts_(experts),
         identity_{problem.scheme->name(), Numerics{}, hash_of(config)},
         sets_(static_cast<std::size_t>(sets)),
+        answers_(answers),
         slots_(static_cast<std::size_t>(slots)) {
     for (Slot& slot : slots_) {
       slot.y.resize(static_cast<std::size_t>(tokens * problem.layer.hidden_size));
@@ -70,7 +76,11 @@ class ScriptedPlan final : public Plan {
       last_calls[request.slot_of(i, slots_.size())] = i;
     for (const auto& [index, call] : last_calls) {
       Slot& slot = slots_[index];
-      if (slot.answer.empty()) slot.answer = answer(slot.inputs);
+      if (slot.answer.empty()) {
+        auto& known = answers_[{slot.inputs.x, slot.inputs.topk_ids}];
+        if (known.empty()) known = answer(slot.inputs);
+        slot.answer = known;
+      }
       slot.y = slot.answer;
       if (script_.spoil) script_.spoil(slot.y, number);
       if (script_.spoil_of) script_.spoil_of(config_, slot.y);
@@ -109,6 +119,7 @@ class ScriptedPlan final : public Plan {
   const ExpertSource& experts_;
   const KernelIdentity identity_;
   const std::size_t sets_;
+  Answers& answers_;
   std::vector<Slot> slots_;
   int runs_ = 0;
 };
@@ -125,8 +136,8 @@ class ScriptedLayer final : public LoadedLayer {
     if (script_.on_plan) {
       if (auto fault = script_.on_plan()) return Unexpected{std::move(*fault)};
     }
-    return std::unique_ptr<Plan>(
-        std::make_unique<ScriptedPlan>(script_, problem_, experts_, tokens, config, slots, sets_));
+    return std::unique_ptr<Plan>(std::make_unique<ScriptedPlan>(script_, problem_, experts_, tokens,
+                                                                config, slots, sets_, answers_));
   }
 
  private:
@@ -134,6 +145,7 @@ class ScriptedLayer final : public LoadedLayer {
   const Problem problem_;
   const ExpertSource& experts_;
   int sets_;
+  Answers answers_;
 };
 
 }  // namespace
