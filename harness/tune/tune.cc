@@ -106,9 +106,9 @@ class Tuning {
       outcome_.tried += findings.tried;
       outcome_.untried += findings.untried;
       for (const CaseRecord& record : findings.dropped) outcome_.dropped.push_back(record);
+      if (!findings.complete) outcome_.ended = bench.stop_reason().value_or("");
       setup_.key_done(plan);
     }
-    if (const auto reason = bench.stop_reason()) outcome_.ended = *reason;
   }
 
   // The table of the present decisions, into the file; a table without entries is none.

@@ -221,6 +221,27 @@ TEST_F(TuneRun, ABudgetEndsItInOrder) {
   EXPECT_THAT(finished.err, HasSubstr("cut short (budget)"));
 }
 
+TEST_F(TuneRun, AnInterruptWritesTheKeysThatAreFinished) {
+  Running running(MOEGAUGE_WITH_FAULTS, arguments("tunable", "1-64*2"), folder_.path());
+  // The final of the second key is at work: the first is decided.
+  while (read_file(out() + ".journal").find("\"tag\":\"M=2 final\"") == std::string::npos) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  running.signal(SIGINT);
+  const Finished finished = running.wait();
+  EXPECT_EQ(finished.code, 128 + SIGINT);
+  EXPECT_THAT(finished.err, HasSubstr("cut short (interrupted)"));
+  EXPECT_THAT(entries(), ::testing::StartsWith("1=32"));
+  EXPECT_THAT(finished.out, HasSubstr("unfinished: "));
+}
+
+TEST_F(TuneRun, TheTableIsWrittenForThePullRequest) {
+  const std::string markdown = folder_.path() / "table.md";
+  const Finished finished = tune("tunable", "2", {"--markdown", markdown});
+  EXPECT_THAT(read_file(markdown), ::testing::StartsWith("| M | default us | tuned us |"));
+  EXPECT_THAT(finished.out, HasSubstr(read_file(markdown)));
+}
+
 TEST_F(TuneRun, ADryRunMeasuresNothing) {
   const Finished finished = tune("tunable", "1,2", {"--dry-run"});
   EXPECT_EQ(finished.code, 0) << finished.err;

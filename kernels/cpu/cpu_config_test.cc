@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace moegauge::cpu {
 namespace {
 
@@ -80,6 +82,23 @@ TEST(CpuConfig, RefusesValuesWithTheNumbersThatWouldDo) {
   EXPECT_EQ(parsed.error().sentence,
             "BLOCK_SIZE_K 1024 needs a decoded panel of 262144 bytes and this CPU's L2 cache has "
             "65536; at most 256");
+}
+
+TEST(CpuConfig, CandidatesBeginWithTheHeuristicAndPass) {
+  for (const Recipe& recipe : {kPlain, kGrouped}) {
+    for (const std::int64_t tokens : {1, 64, 8192}) {
+      const auto candidates = candidate_configs(kLayer, recipe, tokens, kMachine);
+      ASSERT_GT(candidates.size(), 10u);
+      const auto first = parse_config(candidates.front(), kLayer, recipe, tokens, kMachine);
+      ASSERT_TRUE(first.has_value());
+      EXPECT_EQ(*first, heuristic_config(kLayer, recipe, tokens, kMachine));
+      for (const Config& candidate : candidates) {
+        EXPECT_TRUE(parse_config(candidate, kLayer, recipe, tokens, kMachine).has_value());
+        EXPECT_FALSE(candidate.values.contains("num_threads")) << "the machine's business";
+        EXPECT_EQ(std::ranges::count(candidates, candidate), 1);
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdlib>
 #include <string_view>
 
@@ -189,24 +190,23 @@ Expected<TileConfig, Refusal> parse_config(const Config& config, const Layer& la
 
 namespace {
 
-// How far a tile is from another: the widths of tokens between them count most, because how many
-// rows an expert has is what decides.
-int distance(const TileConfig& a, const TileConfig& b) {
-  const auto place = [](const TileConfig& c) {
-    return static_cast<int>(std::ranges::find(token_tiles, c.token_tile) - token_tiles.begin());
+constexpr std::array deals = {1, 2, 4, 1000};
+
+// Steps from one tile to another, one for each neighbouring width, depth and so on: what is one
+// step away is tried along every axis before anything is two away.
+std::ptrdiff_t steps(const TileConfig& a, const TileConfig& b) {
+  const auto between = [](const auto& values, int from, int to) {
+    return std::abs(std::ranges::find(values, from) - std::ranges::find(values, to));
   };
-  const auto twice_if = [](bool differs) { return differs ? 2 : 0; };
-  return 2 * std::abs(place(a) - place(b)) + std::abs(a.stages - b.stages) +
-         twice_if(a.split_k != b.split_k) + twice_if(a.swap_ab != b.swap_ab) +
-         twice_if(a.cluster != b.cluster) + (a.dealt != b.dealt ? 1 : 0) +
-         twice_if(a.promote != b.promote);
+  return between(token_tiles, a.token_tile, b.token_tile) + std::abs(a.stages - b.stages) +
+         between(deals, a.dealt, b.dealt) + (a.split_k != b.split_k) + (a.swap_ab != b.swap_ab) +
+         (a.cluster != b.cluster) + (a.promote != b.promote);
 }
 
 }  // namespace
 
 std::vector<TileConfig> candidate_tiles(const Layer& layer, const CudaScheme& scheme,
                                         std::int64_t tokens, std::int64_t shared_limit) {
-  constexpr std::array deals = {1, 2, 4, 1000};
   const TileConfig start = heuristic_config(layer, scheme, tokens);
   std::vector<TileConfig> found;
   const auto consider = [&](const TileConfig& c) {
@@ -216,22 +216,20 @@ std::vector<TileConfig> candidate_tiles(const Layer& layer, const CudaScheme& sc
   for (const int tile : token_tiles) {
     for (int stages = 2; stages <= 12; ++stages) {
       for (const int dealt : deals) {
-        for (int flags = 0; flags < 16; ++flags) {
+        // Sums that leave the tensor core more seldom are another kernel's rounding.
+        for (int flags = start.promote ? 8 : 0; flags < 16; ++flags) {
           consider({.token_tile = tile,
                     .stages = stages,
                     .split_k = (flags & 1) != 0,
                     .swap_ab = (flags & 2) != 0,
                     .cluster = (flags & 4) != 0 ? 2 : 1,
                     .dealt = dealt,
-                    // Sums that leave the tensor core more seldom are another kernel's rounding.
-                    .promote = start.promote || (flags & 8) != 0});
+                    .promote = (flags & 8) != 0});
         }
       }
     }
   }
-  std::ranges::stable_sort(found, {}, [&](const TileConfig& c) { return distance(c, start); });
-  const auto repeated = std::ranges::unique(found);
-  found.erase(repeated.begin(), repeated.end());
+  std::ranges::stable_sort(found, {}, [&](const TileConfig& c) { return steps(c, start); });
   return found;
 }
 

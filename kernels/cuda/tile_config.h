@@ -23,8 +23,8 @@ Expected<TileConfig, Refusal> parse_config(const Config& config, const Layer& la
                                            const CudaScheme& scheme, std::int64_t tokens,
                                            std::int64_t shared_limit);
 
-// Every tile that parse_config lets pass and that rounds as heuristic_config's does or later, those
-// that differ least from it first.
+// Every tile that parse_config lets pass and that promotes its sums where heuristic_config's does,
+// those that differ least from it first.
 std::vector<TileConfig> candidate_tiles(const Layer& layer, const CudaScheme& scheme,
                                         std::int64_t tokens, std::int64_t shared_limit);
 

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+
 namespace moegauge::cuda {
 namespace {
 
@@ -81,6 +84,48 @@ TEST_F(TileConfigTest, DefaultsToSingleBlocksWherePairsDoNotFit) {
   EXPECT_EQ(heuristic_config(odd, channels, 2048), whole_tile(80, true));
   odd.hidden_size = 1024, odd.intermediate_size = 512;
   EXPECT_EQ(heuristic_config(odd, channels, 2048), paired_tile(80, true));
+}
+
+TEST_F(TileConfigTest, CandidatesAreServedBeginWithTheDefaultAndAreThereOnce) {
+  for (const char* name : {"bf16", "fp8_block", "fp8_ptpc", "fp8_tensor", "w4a16_g128"}) {
+    const CudaScheme& scheme = *find_scheme(*make_scheme(name), layer_);
+    for (const std::int64_t tokens : {1, 16, 256, 8192}) {
+      const auto candidates = candidate_tiles(layer_, scheme, tokens, hopper_shared_bytes);
+      const std::string what = std::string(name) + " M=" + std::to_string(tokens);
+      EXPECT_GT(candidates.size(), 100u) << what;
+      EXPECT_EQ(candidates.front(), heuristic_config(layer_, scheme, tokens)) << what;
+      for (std::size_t i = 0; i < candidates.size(); ++i) {
+        const auto parsed =
+            parse_config(to_config(candidates[i]), layer_, scheme, tokens, hopper_shared_bytes);
+        ASSERT_TRUE(parsed.has_value()) << what << ": " << parsed.error().sentence;
+        EXPECT_EQ(*parsed, candidates[i]);
+        ASSERT_EQ(std::ranges::count(candidates, candidates[i]), 1) << what;
+      }
+    }
+  }
+}
+
+// Sums that leave the tensor core more seldom than the default's would win time with accuracy.
+TEST_F(TileConfigTest, CandidatesPromoteWhereTheDefaultDoes) {
+  const CudaScheme& channels = *find_scheme(*make_scheme("fp8_ptpc"), layer_);
+  ASSERT_TRUE(heuristic_config(layer_, channels, 16).promote);
+  for (const TileConfig& c : candidate_tiles(layer_, channels, 16, hopper_shared_bytes)) {
+    EXPECT_TRUE(c.promote);
+  }
+}
+
+TEST_F(TileConfigTest, CandidatesOneStepAwayAlongEveryAxisComeFirst) {
+  const auto candidates = candidate_tiles(layer_, scheme_, 16, hopper_shared_bytes);
+  const TileConfig start = heuristic_config(layer_, scheme_, 16);  // 8 tokens, 4 stages, 2 dealt
+  const auto place = [&](TileConfig c) {
+    return std::ranges::find(candidates, c) - candidates.begin();
+  };
+  TileConfig wider = start, deeper = start, whole = start, dealt = start, far = start;
+  wider.token_tile = 16, deeper.stages = 5, whole.split_k = false, dealt.dealt = 4;
+  far.token_tile = 24;
+  for (const TileConfig& near : {wider, deeper, whole, dealt}) EXPECT_LT(place(near), 8);
+  EXPECT_GE(place(far), 8);
+  EXPECT_LT(place(far), std::ssize(candidates));
 }
 
 }  // namespace
