@@ -125,7 +125,7 @@ Script tunable(const char* name, std::initializer_list<std::int64_t> blocks) {
     const std::int64_t block = config.values.at("BLOCK_SIZE_M");
     if (block == kCrashes) return die(SIGSEGV);
     if (block == kHangs) sleep_forever();
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
     return std::nullopt;
   };
   script.spoil_of = [](const Config& config, std::span<std::uint16_t> y) {

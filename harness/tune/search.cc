@@ -9,6 +9,7 @@
 namespace moegauge {
 namespace {
 
+constexpr std::size_t kFirstBatch = 2;  // small, since nothing is known yet of how long it takes
 constexpr std::size_t kKeepOneOf = 3;
 constexpr int kFirstRounds = 3;  // of the first rung; each further one has twice as many
 // Speed-ups under which a candidate is given up: few rounds may hide a win, more do not.
@@ -57,35 +58,42 @@ class Search {
   }
 
  private:
-  double spent() const {
-    return (laboratory_.seconds() - start_) / std::max(settings_.seconds_per_key, 1e-9);
+  // How many more members can be measured before this share of the key's seconds is over, as long
+  // as the last request's took.
+  std::size_t affordable(double share) const {
+    const double left = share * settings_.seconds_per_key - (laboratory_.seconds() - start_);
+    if (left <= 0) return 0;
+    return static_cast<std::size_t>(std::min(left / std::max(seconds_per_member_, 1e-6), 1e6));
   }
 
   // False where nothing further can be measured at this key.
   bool first_rung(std::vector<Ranked>& ranked) {
-    std::vector<std::string> batch;
+    const std::vector<Config>& all = plan_.candidates;
+    std::size_t size = std::min(kFirstBatch, settings_.batch);
     int number = 0;
-    for (const Config& candidate : plan_.candidates) {
-      batch.push_back(inline_config(candidate));
-      const bool last = &candidate == &plan_.candidates.back();
-      if (batch.size() < settings_.batch && !last) continue;
-      if (number > 0 && spent() > kFirstRungsShare) {
-        findings_.untried += batch.size();
-        batch.clear();
-        continue;
+    for (std::size_t next = 0; next < all.size(); next += size, ++number) {
+      if (number > 0) {
+        size = std::min(settings_.batch, affordable(kFirstRungsShare));
+        if (size == 0) break;
       }
-      findings_.tried += batch.size();
+      size = std::min(size, all.size() - next);
+      std::vector<std::string> batch;
+      for (std::size_t i = next; i < next + size; ++i) batch.push_back(inline_config(all[i]));
+      findings_.tried += size;
       if (!race(kFirst + std::to_string(number), batch, 0, ranked)) return false;
       // Loading weights and computing the truth are in the first, and are no choice's cost.
-      if (number++ == 0) start_ = laboratory_.seconds();
-      batch.clear();
+      if (number == 0) start_ = laboratory_.seconds();
     }
+    findings_.untried = all.size() - findings_.tried;
     keep(ranked, kFirstHope);
     return true;
   }
 
   bool further_rungs(std::vector<Ranked>& ranked) {
-    for (int rung = 1; ranked.size() > settings_.finalists && spent() < kRungsShare; ++rung) {
+    for (int rung = 1; ranked.size() > settings_.finalists; ++rung) {
+      const std::size_t most = std::max(affordable(kRungsShare), settings_.finalists);
+      ranked.resize(std::min(ranked.size(), most));
+      if (most == settings_.finalists) break;
       std::vector<std::string> configs;
       for (const Ranked& candidate : ranked) configs.push_back(candidate.config);
       std::vector<Ranked> again;
@@ -125,8 +133,11 @@ class Search {
   bool race(const std::string& what, std::vector<std::string> configs, int rung,
             std::vector<Ranked>& ranked) {
     configs.insert(configs.begin(), "default");
+    const double before = laboratory_.seconds();
+    const auto members = static_cast<double>(configs.size());
     auto records = measure(what, std::move(configs), {.stopping = rounds_of_rung(rung), .draw = 0});
     if (ended(records)) return false;
+    seconds_per_member_ = (laboratory_.seconds() - before) / members;
     const Measured* standard = records.front().measured();
     if (standard == nullptr) {
       findings_.final = {std::move(records.front())};
@@ -165,6 +176,7 @@ class Search {
   const SearchSettings& settings_;
   const Laboratory& laboratory_;
   double start_;
+  double seconds_per_member_ = 0;  // of the last request
   KeyFindings findings_;
 };
 
@@ -179,7 +191,7 @@ KeyFindings search_key(const KeyPlan& plan, const SearchSettings& settings,
 
 std::size_t records_at_most(const KeyPlan& plan, const SearchSettings& settings) {
   std::size_t left = plan.candidates.size();
-  std::size_t records = left + (left + settings.batch - 1) / settings.batch;  // and the defaults
+  std::size_t records = left + (left + settings.batch - 1) / settings.batch + 1;
   const auto third = [](std::size_t n) { return (n + kKeepOneOf - 1) / kKeepOneOf; };
   left = std::min(left, std::max(third(left), settings.finalists));
   while (left > settings.finalists) {

@@ -17,8 +17,8 @@
 namespace moegauge {
 
 struct SearchSettings {
-  // From the end of a key's first batch on: after half of them no further batch is begun, after
-  // three quarters only finalists are measured.
+  // From the end of a key's first batch on: the first rung has half of them, all rungs three
+  // quarters; finalists are measured in any case.
   double seconds_per_key = 15;
   std::size_t batch = 8;  // candidates measured together in the first rung
   std::size_t finalists = 2;
@@ -55,7 +55,7 @@ struct KeyFindings {
 KeyFindings search_key(const KeyPlan& plan, const SearchSettings& settings,
                        const Laboratory& laboratory);
 
-// Upper bound of the records that search_key asks for: how long a bar is.
+// About how many records search_key asks for at most: how long a bar is.
 std::size_t records_at_most(const KeyPlan& plan, const SearchSettings& settings);
 
 }  // namespace moegauge

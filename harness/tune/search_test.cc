@@ -69,10 +69,10 @@ TEST_F(SearchTest, HalvesToTheBestTwoAndMeasuresThemOnFreshInputs) {
   ASSERT_THAT(findings.final, SizeIs(3));
   EXPECT_EQ(findings.final[0].coordinates.config, "default");
   EXPECT_EQ(findings.final[1].coordinates.config, named(13));
-  // 20 in batches of 8, a third of 20 is 7, of these 3, then 2, then the final.
+  // 20 in batches of 2 and 8, a third of 20 is 7, of these 3, then the final.
   std::vector<std::size_t> members;
   for (const TuneRequest& request : requests_) members.push_back(request.configs.size() - 1);
-  EXPECT_THAT(members, ElementsAre(8, 8, 4, 7, 3, 2));
+  EXPECT_THAT(members, ElementsAre(2, 8, 8, 2, 7, 3, 2));
   EXPECT_EQ(requests_[0].settings.draw, 0u);
   EXPECT_EQ(requests_.back().settings.draw, 1u);
   EXPECT_FALSE(requests_.back().settings.stopping) << "by the rule of every run";
@@ -81,8 +81,8 @@ TEST_F(SearchTest, HalvesToTheBestTwoAndMeasuresThemOnFreshInputs) {
 TEST_F(SearchTest, EveryRungTakesTwiceAsManyRounds) {
   search(20);
   EXPECT_EQ(requests_[0].settings.stopping->max_rounds, 3);
-  EXPECT_EQ(requests_[3].settings.stopping->max_rounds, 6);
-  EXPECT_EQ(requests_[4].settings.stopping->max_rounds, 12);
+  EXPECT_EQ(requests_[4].settings.stopping->max_rounds, 6);
+  EXPECT_EQ(requests_[5].settings.stopping->max_rounds, 12);
 }
 
 TEST_F(SearchTest, EveryRequestHasTheDefaultInIt) {
@@ -117,12 +117,14 @@ TEST_F(SearchTest, AnIncumbentIsAlwaysInTheFinal) {
   EXPECT_THAT(configs(search(3).final), ElementsAre("default", named(99)));
 }
 
-TEST_F(SearchTest, WhenTheTimeOfAKeyIsUpTheLikelyOnesWereTried) {
-  settings_.seconds_per_key = 3;  // from the end of the first batch: two more are within a half
+// A second a request: with 3 members a third of one each, so that 4 more fit into half of 3
+// seconds; then, at a fifth each, 2 more into what is left of it.
+TEST_F(SearchTest, TriesAsManyLikelyOnesAsThereIsTimeFor) {
+  settings_.seconds_per_key = 3;
   const KeyFindings findings = search(40);
   EXPECT_TRUE(findings.complete);
-  EXPECT_EQ(findings.tried, 24u);
-  EXPECT_EQ(findings.untried, 16u);
+  EXPECT_EQ(findings.tried, 8u);
+  EXPECT_EQ(findings.untried, 32u);
   EXPECT_EQ(requests_.back().settings.draw, 1u) << "finalists are measured all the same";
 }
 
@@ -152,7 +154,7 @@ TEST_F(SearchTest, ARunThatEndsLeavesTheKeyIncomplete) {
   EXPECT_FALSE(search(3).complete);
 }
 
-TEST_F(SearchTest, NeverMakesMoreRecordsThanItSaid) {
+TEST_F(SearchTest, MakesNoMoreRecordsThanItSaid) {
   plan_.incumbent = block(99);
   search(20);
   std::size_t records = 0;
