@@ -1,5 +1,7 @@
 #include "harness/tune/bench.h"
 
+#include <algorithm>
+#include <chrono>
 #include <numeric>
 #include <utility>
 
@@ -63,10 +65,24 @@ std::vector<CaseRecord> TuneBench::measure(const TuneRequest& request) {
     members.push_back(index_of(request.tokens, config));
     records_[members.back()] = known(journal_, tag_, cases_[members.back()]);
   }
+  const bool answered = std::ranges::all_of(
+      members, [this](std::size_t member) { return records_[member].has_value(); });
+  const double before = seconds();
   runner_.run_point(group_, members, request.settings);
   std::vector<CaseRecord> records;
   for (const std::size_t member : members) records.push_back(records_[member].value());
+  if (journal_ == nullptr || runner_.stop_reason()) return records;
+  if (answered && journal_->seconds(tag_)) {
+    replayed_seconds_ += *journal_->seconds(tag_);
+  } else {
+    journal_->append_seconds(tag_, seconds() - before);
+  }
   return records;
+}
+
+double TuneBench::seconds() const {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count() + replayed_seconds_;
 }
 
 void TuneBench::compile_ahead(const KeyPlan& plan) {

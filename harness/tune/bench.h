@@ -21,6 +21,9 @@ class TuneBench {
             const RunnerHooks& hooks, TuneJournal* journal);
 
   std::vector<CaseRecord> measure(const TuneRequest& request);
+  // A steady clock on which a request that the journal answers takes as long as it took: a search
+  // that is resumed does what it did.
+  double seconds() const;
   // Before a key's first request: what it will need is compiled, many at once.
   void compile_ahead(const KeyPlan& plan);
   // Why nothing further is measured, or nothing.
@@ -36,6 +39,7 @@ class TuneBench {
   std::vector<std::optional<CaseRecord>> records_;
   std::set<std::string> compiled_;  // configs
   std::string tag_;                 // of the request being measured
+  double replayed_seconds_ = 0;
   const RunnerHooks own_hooks_;
   PointRunner runner_;
 };

@@ -97,8 +97,7 @@ class Tuning {
     TuneBench bench(search_cases(setup_.asked, plans_), settings, hooks_, journal_);
     const Laboratory laboratory = {
         .measure = [&](const TuneRequest& request) { return bench.measure(request); },
-        .seconds =
-            [] { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }};
+        .seconds = [&] { return bench.seconds(); }};
     for (const KeyPlan& plan : plans_) {
       if (!bench.stop_reason()) bench.compile_ahead(plan);
       const KeyFindings findings = search_key(plan, setup_.search, laboratory);

@@ -16,9 +16,14 @@ TuneJournal TuneJournal::open(const std::filesystem::path& file, const std::stri
   for (const auto& [where, text] : lines) {
     const auto document = JsonDocument::parse(text, where);
     const JsonCursor top(document);
+    const std::string tag = top.at("tag").string();
+    if (const auto seconds = top.find("seconds")) {
+      journal.seconds_[tag] = seconds->number(0, 1e9);
+      continue;
+    }
     CaseRecord record = case_from_json(top.at("record").json(), where);
     std::string id = record.id();
-    journal.done_.insert_or_assign({top.at("tag").string(), std::move(id)}, std::move(record));
+    journal.done_.insert_or_assign({tag, std::move(id)}, std::move(record));
   }
   return journal;
 }
@@ -26,6 +31,16 @@ TuneJournal TuneJournal::open(const std::filesystem::path& file, const std::stri
 const CaseRecord* TuneJournal::find(const std::string& tag, const std::string& case_id) const {
   const auto found = done_.find({tag, case_id});
   return found == done_.end() ? nullptr : &found->second;
+}
+
+std::optional<double> TuneJournal::seconds(const std::string& tag) const {
+  const auto found = seconds_.find(tag);
+  return found == seconds_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void TuneJournal::append_seconds(const std::string& tag, double seconds) {
+  lines_.append(nlohmann::ordered_json{{"tag", tag}, {"seconds", seconds}}.dump());
+  seconds_[tag] = seconds;
 }
 
 void TuneJournal::append(const std::string& tag, const CaseRecord& record) {
