@@ -106,6 +106,8 @@ TEST_F(ExplainAnswers, KernelsThatWeighTheInputAreRefusedAboveTop1) {
        {std::pair("gfx942", "hip"), {"gfx950", "hip"}, {"sm_90", "cuda"}, {"cpu", "cpu"}}) {
     const Answer refused = ask("mixtral-8x7b", "fp8_ptpc", arch, {"--router-weight-on-input"});
     EXPECT_EQ(refused.code, 4) << arch;
+    // A build without a toolkit's headers answers with that alone.
+    if (refused.refused.at(backend).find("built without") != std::string::npos) continue;
     EXPECT_THAT(refused.refused.at(backend),
                 HasSubstr("router_weight_on_input: router weight on input with top_k 2; it is "
                           "defined for top_k 1 only"))

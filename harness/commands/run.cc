@@ -203,6 +203,7 @@ RunnerSettings runner_settings(const RunOptions& o) {
   if (!o.selection.iterate.empty()) {
     settings.measure.max_weight_sets = 8;
     settings.measure.max_weight_bytes = std::int64_t{1} << 30;
+    settings.measure.stopping.seconds_per_member = 0.5;
   }
   settings.retries = o.retries;
   settings.dump = o.dump;

@@ -21,25 +21,46 @@ std::int64_t round_up(std::int64_t value, std::int64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-// One canonical row into the lines of its column; `from` is a number of whole runs.
+// What a line holds of one column: 32 bits.
+using Word = std::uint32_t;
+using Line = std::array<Word, kVector>;  // in the order of the columns
+static_assert(sizeof(Line) == kLine);
+
+// Whether the elements `from` of a canonical row are one read, as all are without a group index.
+bool is_one_read(std::span<const std::int32_t> from, int bits) {
+  return from.front() >= 0 && from.back() == from.front() + std::ssize(from) - 1 &&
+         from.front() * std::int64_t{bits} % 8 == 0;
+}
+
+// The elements `from` of a row, one after the other; 0 for those that are none.
 template <int kBits>
-void scatter_row(const std::byte* row, std::span<const std::int32_t> from, std::uint8_t flipped,
-                 int run, const std::uint8_t* order, std::byte* line) {
-  const auto run_length = static_cast<std::size_t>(run);
-  for (std::size_t begin = 0; begin < from.size(); begin += run_length, line += kLine) {
-    for (std::size_t k = 0; k < run_length; ++k) {
-      const std::int64_t column = from[begin + k];
-      if (column < 0) continue;
-      const int place = order[k];
-      if constexpr (kBits == 16) {
-        std::memcpy(line + place * 2, row + column * 2, 2);
-      } else if constexpr (kBits == 8) {
-        line[place] = row[column] ^ std::byte{flipped};
-      } else {
-        const auto pair = static_cast<std::uint8_t>(row[column / 2] ^ std::byte{flipped});
-        line[place / 2] |= std::byte{pack_nibbles(nibble(pair, static_cast<int>(column % 2)), 0)}
-                           << place % 2 * 4;
-      }
+Word gather_word(const std::byte* row, std::span<const std::int32_t> from, Word flip) {
+  Word word = 0;
+  for (std::size_t k = 0; k < from.size(); ++k) {
+    if (from[k] < 0) continue;
+    const std::int64_t at = from[k] * std::int64_t{kBits};
+    Word element = 0;
+    std::memcpy(&element, row + at / 8, kBits == 16 ? 2 : 1);
+    element = ((element ^ flip) >> at % 8) & ((1u << kBits) - 1);
+    word |= element << (k * kBits);
+  }
+  return word;
+}
+
+// Each element to its place (WeightLayout::order).
+template <int kBits>
+void arrange(const Line& line, const std::uint8_t* order, std::byte* out) {
+  const auto* in = reinterpret_cast<const std::byte*>(line.data());
+  if constexpr (kBits == 4) {
+    std::memset(out, 0, kLine);
+    for (int i = 0; i < 2 * kLine; ++i) {
+      const auto pair = static_cast<std::uint8_t>(in[i / 2]);
+      out[order[i] / 2] |= std::byte{pack_nibbles(nibble(pair, i % 2), 0)} << order[i] % 2 * 4;
+    }
+  } else {
+    constexpr int kBytes = kBits / 8;
+    for (int i = 0; i < kLine / kBytes; ++i) {
+      std::memcpy(out + order[i] * kBytes, in + i * kBytes, kBytes);
     }
   }
 }
@@ -186,40 +207,53 @@ ElementOrder MatrixLayout::element_order(const ConstMatrix& w) const {
   return order;
 }
 
-// Lines of one vector as they are stored; sets its bit in the marks of those that are rare.
-void MatrixLayout::recode(std::span<std::byte> lines, int vector, std::byte* marks) const {
-  const auto line = index(kLine);
-  const std::size_t lines_per_mark = index(kRareElements / element_.run);
-  for (std::size_t begin = 0; begin < lines.size(); begin += line) {
-    std::uint8_t rare = 0;
-    for (std::byte& stored : lines.subspan(begin, line)) {
-      const auto code = static_cast<std::uint8_t>(stored);
-      stored = std::byte{element_.recoded[code]};
-      rare = static_cast<std::uint8_t>(rare | element_.rare[code]);
-    }
-    if (rare) marks[begin / line / lines_per_mark] |= std::byte{1} << vector;
+// A line as it is stored; whether any of its codes is rare.
+bool MatrixLayout::recode(std::span<std::byte> line) const {
+  std::uint8_t rare = 0;
+  for (std::byte& stored : line) {
+    const auto code = static_cast<std::uint8_t>(stored);
+    stored = std::byte{element_.recoded[code]};
+    rare = static_cast<std::uint8_t>(rare | element_.rare[code]);
   }
+  return rare != 0;
 }
 
+// Line by line, each from the rows of its 16 columns, so that what is written is written once and
+// in order.
+template <int kBits>
 void MatrixLayout::pack_vector(const ConstMatrix& w, const ElementOrder& order, std::int64_t tile,
                                int vector, std::byte* expert) const {
-  std::byte* const out = expert + tile_offset(tile);
   const std::int64_t stride = tile_vectors(tile) * kLine;  // from run to run of one vector
   const std::int64_t bytes_per_row = (shape_.cols * element_.element_bits + 7) / 8;
-  std::vector<std::byte> lines(static_cast<std::size_t>(vector_bytes()));
-  const auto scatter = element_.element_bits == 16  ? &scatter_row<16>
-                       : element_.element_bits == 8 ? &scatter_row<8>
-                                                    : &scatter_row<4>;
+  const auto run = index(element_.run);
+  std::array<const std::byte*, kVector> rows = {};
   for (int lane = 0; lane < kVector; ++lane) {
     const std::int64_t r = row(tile, vector, lane);
-    if (r < 0) continue;
-    scatter(w.values.data() + r * bytes_per_row, order.from, recipe_.flipped_bits, element_.run,
-            element_.order + lane * element_.run, lines.data());
+    if (r >= 0) rows[index(lane)] = w.values.data() + r * bytes_per_row;
   }
-  if (element_.recoded) recode(lines, vector, expert + rare_offset(tile));
-  const std::int64_t runs = vector_bytes() / kLine;
-  for (std::int64_t i = 0; i < runs; ++i) {
-    std::memcpy(out + i * stride + vector * kLine, lines.data() + i * kLine, kLine);
+  std::byte* out = expert + tile_offset(tile) + vector * kLine;
+  std::byte* const marks = expert + rare_offset(tile);
+  const std::span<const std::int32_t> from = order.from;
+  const std::int64_t written = std::ssize(from) / element_.run;
+  const Word flip = kBits == 16 ? 0 : recipe_.flipped_bits * 0x01010101u;
+  for (std::int64_t i = 0; i < vector_bytes() / kLine; ++i, out += stride) {
+    Line line = {};
+    const auto columns = i < written ? from.subspan(index(i) * run, run) : from.first(0);
+    const bool one_read = !columns.empty() && is_one_read(columns, kBits);
+    for (std::size_t lane = 0; lane < rows.size() && !columns.empty(); ++lane) {
+      if (rows[lane] == nullptr) continue;
+      if (one_read) {
+        std::memcpy(&line[lane], rows[lane] + columns.front() * std::int64_t{kBits} / 8,
+                    sizeof(Word));
+        line[lane] ^= flip;
+      } else {
+        line[lane] = gather_word<kBits>(rows[lane], columns, flip);
+      }
+    }
+    arrange<kBits>(line, element_.order, out);
+    if (element_.recoded && recode({out, index(kLine)})) {
+      marks[i / (kRareElements / element_.run)] |= std::byte{1} << vector;
+    }
   }
 }
 
@@ -242,13 +276,16 @@ void MatrixLayout::pack_per_group(const ConstMatrix& w, const ElementOrder& orde
 void MatrixLayout::pack(const ConstMatrix& w, const std::vector<float>& bias,
                         const CpuScheme& scheme, std::byte* out) const {
   const ElementOrder order = element_order(w);
+  const auto pack_one = element_.element_bits == 16  ? &MatrixLayout::pack_vector<16>
+                        : element_.element_bits == 8 ? &MatrixLayout::pack_vector<8>
+                                                     : &MatrixLayout::pack_vector<4>;
   for (std::int64_t t = 0; t < tiles(); ++t) {
     auto* biases = reinterpret_cast<float*>(out + bias_offset(t));
     if (recipe_.scaled()) pack_per_group(w, order, scheme.weight_scale, t, out + scale_offset(t));
     if (recipe_.zero_points) pack_per_group(w, order, scheme.weight_zero, t, out + zero_offset(t));
     if (element_.rare) std::memset(out + rare_offset(t), 0, index(marks_of_tile()));
     for (int v = 0; v < tile_vectors(t); ++v) {
-      pack_vector(w, order, t, v, out);
+      (this->*pack_one)(w, order, t, v, out);
       for (int lane = 0; bias_ && lane < kVector; ++lane) {
         const std::int64_t r = row(t, v, lane);
         biases[v * kVector + lane] = r < 0 ? 0.0f : bias[index(r)];

@@ -68,9 +68,10 @@ class MatrixLayout {
   ElementOrder element_order(const ConstMatrix& w) const;
   bool scales_straddle_vectors() const;
   std::int64_t per_group_offset(std::int64_t begin, std::int64_t tile) const;
+  template <int kBits>
   void pack_vector(const ConstMatrix& w, const ElementOrder& order, std::int64_t tile, int vector,
                    std::byte* expert) const;
-  void recode(std::span<std::byte> lines, int vector, std::byte* marks) const;
+  bool recode(std::span<std::byte> line) const;
   std::int64_t marks_of_tile() const { return elements_ / kRareElements; }
   std::int64_t per_group_bytes() const;
   using PerGroup = float (*)(const ConstMatrix&, const Recipe&, std::int64_t row,

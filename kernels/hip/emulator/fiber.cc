@@ -5,20 +5,7 @@
 #include <cstdint>
 #include <new>
 
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/asan_interface.h>
-#include <sanitizer/common_interface_defs.h>
-#define MOEGAUGE_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#include <sanitizer/asan_interface.h>
-#include <sanitizer/common_interface_defs.h>
-#define MOEGAUGE_ASAN 1
-#endif
-#endif
-#if !defined(MOEGAUGE_ASAN)
-#define MOEGAUGE_ASAN 0
-#endif
+#include "kernels/hip/emulator/sanitizer_stack.h"
 
 // ucontext's own switch asks the system to change the signal mask each time, which takes longer
 // than all else; where there is no better one it serves.
@@ -32,7 +19,7 @@
 namespace moegauge::emulator {
 namespace {
 
-constexpr std::size_t stack_bytes = MOEGAUGE_ASAN ? 1 << 20 : 1 << 18;
+constexpr std::size_t stack_bytes = (1 << 18) * SanitizerStack::times_the_stack;
 
 // Memory from the system, of which only what is touched is used.
 char* allocate_stack() {
@@ -75,17 +62,14 @@ moegauge_switch_stack:
 struct Fiber::State {
   char* stack = allocate_stack();
   const std::function<void()>* body = nullptr;
-  bool finished = true;
+  bool entered = false, finished = true;
 #if MOEGAUGE_OWN_SWITCH
   void* inside = nullptr;
   void* outside = nullptr;
 #else
   ucontext_t inside = {}, outside = {};
 #endif
-  // The sanitiser's view of the stack that resumed the fiber.
-  const void* outer_stack = nullptr;
-  std::size_t outer_bytes = 0;
-  void* fake_stack = nullptr;
+  SanitizerStack sanitizer;
 
   ~State() { munmap(stack, stack_bytes); }
 
@@ -104,21 +88,27 @@ struct Fiber::State {
 #endif
   }
 
-  void arrived_inside() {
-#if MOEGAUGE_ASAN
-    __sanitizer_finish_switch_fiber(fake_stack, &outer_stack, &outer_bytes);
-#endif
+  void pause() {
+    sanitizer.leave();
+    leave();
+    sanitizer.back();
   }
 
+  // One body after the other, so that the address sanitiser's stack for locals, whose making takes
+  // longer than most bodies, is made once. Without a body: the fiber's end, at which that stack
+  // goes.
   void run() {
-    arrived_inside();
-    (*body)();
-    finished = true;
-#if MOEGAUGE_ASAN
-    __sanitizer_start_switch_fiber(nullptr, outer_stack, outer_bytes);
-#endif
+    sanitizer.back();
+    while (body != nullptr) {
+      (*body)();
+      finished = true;
+      pause();
+    }
+    sanitizer.last();
     leave();
   }
+
+  void make_context();
 };
 
 namespace {
@@ -128,61 +118,57 @@ thread_local void (*enter_fiber)(Fiber*) = nullptr;
 
 [[noreturn]] void entry() {
   enter_fiber(entering);
-  __builtin_unreachable();  // a finished fiber is never resumed
+  __builtin_unreachable();  // a fiber that has ended is never resumed
 }
 }  // namespace
 
 Fiber::Fiber() : state_(std::make_unique<State>()) {}
-Fiber::~Fiber() = default;
+
+Fiber::~Fiber() {
+  if (!state_->entered || !state_->finished) return;
+  state_->body = nullptr;
+  resume();
+}
 
 bool Fiber::finished() const { return state_->finished; }
 
 void Fiber::start(const std::function<void()>& body) {
   State& s = *state_;
   s.body = &body;
+  if (!s.finished || !s.entered) s.make_context();
   s.finished = false;
-  s.fake_stack = nullptr;
-#if MOEGAUGE_ASAN
-  __asan_unpoison_memory_region(s.stack, stack_bytes);
-#endif
+}
+
+void Fiber::State::make_context() {
+  entered = false;
+  sanitizer.fresh(stack, stack_bytes);
 #if MOEGAUGE_OWN_SWITCH
   // As if `entry` had been called and had switched away at once: six registers, where to return to,
   // and the return address that `entry` never uses, at which the stack is aligned as after a call.
-  auto* top = reinterpret_cast<std::uintptr_t*>(s.stack + stack_bytes);
+  auto* top = reinterpret_cast<std::uintptr_t*>(stack + stack_bytes);
   top[-1] = 0;
   top[-2] = reinterpret_cast<std::uintptr_t>(&entry);
   for (int i = 3; i <= 8; ++i) top[-i] = 0;
-  s.inside = &top[-8];
+  inside = &top[-8];
 #else
-  getcontext(&s.inside);
-  s.inside.uc_stack.ss_sp = s.stack;
-  s.inside.uc_stack.ss_size = stack_bytes;
-  s.inside.uc_link = nullptr;
-  makecontext(&s.inside, reinterpret_cast<void (*)()>(&entry), 0);
+  getcontext(&inside);
+  inside.uc_stack.ss_sp = stack;
+  inside.uc_stack.ss_size = stack_bytes;
+  inside.uc_link = nullptr;
+  makecontext(&inside, reinterpret_cast<void (*)()>(&entry), 0);
 #endif
 }
 
 void Fiber::resume() {
   State& s = *state_;
+  s.entered = true;
   entering = this;
   enter_fiber = [](Fiber* fiber) { fiber->state_->run(); };
-#if MOEGAUGE_ASAN
-  void* fake = nullptr;
-  __sanitizer_start_switch_fiber(&fake, s.stack, stack_bytes);
-#endif
+  s.sanitizer.enter(s.stack, stack_bytes);
   s.enter();
-#if MOEGAUGE_ASAN
-  __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
-#endif
+  s.sanitizer.entered();
 }
 
-void Fiber::pause() {
-  State& s = *state_;
-#if MOEGAUGE_ASAN
-  __sanitizer_start_switch_fiber(&s.fake_stack, s.outer_stack, s.outer_bytes);
-#endif
-  s.leave();
-  s.arrived_inside();
-}
+void Fiber::pause() { state_->pause(); }
 
 }  // namespace moegauge::emulator
