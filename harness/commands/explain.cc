@@ -15,6 +15,7 @@
 
 #include "harness/commands/options.h"
 #include "harness/commands/results.h"
+#include "harness/commands/selection.h"
 #include "harness/config_table.h"
 #include "harness/json/nearest.h"
 #include "harness/judge/text_table.h"
@@ -158,12 +159,6 @@ const ArchFamily* asked_family(const std::string& arch) {
   for (const ArchFamily& family : arch_families()) known.emplace_back(family.name);
   throw InputError("--arch", "no family of devices is called " + in_quotes(arch),
                    suggestion(arch, known));
-}
-
-void require_scheme(const std::string& name) {
-  if (make_scheme(name) != nullptr) return;
-  const UnknownName unknown = unknown_scheme(name);
-  throw InputError("--scheme", unknown.wrong, unknown.right);
 }
 
 Problem asked_problem(const ExplainOptions& o, const fs::path& root) {

@@ -78,6 +78,12 @@ std::string backend_of_device(const std::string& device, std::span<const Backend
   return name;
 }
 
+void require_scheme(const std::string& name) {
+  if (make_scheme(name) != nullptr) return;
+  const UnknownName unknown = unknown_scheme(name);
+  throw InputError("--scheme", unknown.wrong, unknown.right);
+}
+
 std::vector<CaseCoordinates> select_cases(const Suite& suite, const SelectionOptions& options,
                                           std::span<const Backend* const> backends) {
   std::vector<CaseCoordinates> cases = suite.cases;

@@ -36,6 +36,8 @@ std::filesystem::path find_suite(const std::string& name, const std::filesystem:
 // Throws InputError that names `option` and the nearest name.
 void require_backend(const std::string& name, const std::string& option,
                      std::span<const Backend* const> backends);
+// Of --scheme. Throws InputError with the nearest name.
+void require_scheme(const std::string& name);
 // "cpu" or "cpu:0": the backend's name. Throws InputError that names --device.
 std::string backend_of_device(const std::string& device, std::span<const Backend* const> backends);
 

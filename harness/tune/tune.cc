@@ -28,24 +28,24 @@ class Tuning {
   TuneOutcome run() {
     search();
     write();
-    std::set<std::int64_t> wanted;
+    std::vector<std::int64_t> wanted;  // keys first, should the time not suffice
     for (const KeyDecision& d : outcome_.decisions) {
-      if (has_entry(d)) wanted.insert(d.tokens);
+      if (has_entry(d)) wanted.push_back(d.tokens);
     }
     if (setup_.check_between && !outcome_.table.entries.empty()) {
       outcome_.between = between_keys(
           outcome_.table, outcome_.decisions,
           [this](std::int64_t tokens) { return standard_at(tokens); }, whole());
-      wanted.insert(outcome_.between.begin(), outcome_.between.end());
+      wanted.insert(wanted.end(), outcome_.between.begin(), outcome_.between.end());
     }
     read_back(wanted, "read back");
     const std::set<std::int64_t> corrected = correct();
     if (!corrected.empty()) {
       write();
       // Of what was taken back there may be no entry any more.
-      std::set<std::int64_t> again;
+      std::vector<std::int64_t> again;
       for (const KeyDecision& d : outcome_.decisions) {
-        if (corrected.contains(d.tokens) && has_entry(d)) again.insert(d.tokens);
+        if (corrected.contains(d.tokens) && has_entry(d)) again.push_back(d.tokens);
       }
       if (!outcome_.table.entries.empty()) read_back(again, "read back corrected");
     }
@@ -131,7 +131,7 @@ class Tuning {
     std::filesystem::remove(setup_.draft, ignored);
   }
 
-  void read_back(const std::set<std::int64_t>& tokens, const std::string& tag) {
+  void read_back(const std::vector<std::int64_t>& tokens, const std::string& tag) {
     std::vector<CaseCoordinates> cases;
     for (const std::int64_t m : tokens) {
       for (const std::string& config : {std::string("default"), "file:" + setup_.draft.string()}) {

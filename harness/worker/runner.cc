@@ -29,7 +29,9 @@ void run_cases(const std::vector<CaseCoordinates>& cases,
                const RunnerHooks& hooks) {
   PointRunner runner(cases, records, settings, hooks);
   const std::vector<Group> whole = schedule(cases);
-  for (const Group& group : std::isinf(settings.budget_seconds) ? whole : in_slices(whole)) {
+  // Slices load a group's weights again each time, for the sake of the other groups.
+  const bool in_one = std::isinf(settings.budget_seconds) || whole.size() == 1;
+  for (const Group& group : in_one ? whole : in_slices(whole)) {
     for (const auto& point : group.points) runner.run_point(group, point);
     runner.leave_group();
   }
