@@ -1,6 +1,7 @@
 // Options that several subcommands have, so that they read alike everywhere.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace CLI {
@@ -19,5 +20,8 @@ void add_json_flag(CLI::App& app, bool& json, const std::string& instead_of = "t
 void add_policy(CLI::App& app, std::string& policy, const std::string& description);
 // --markdown
 void add_markdown(CLI::App& app, std::string& file, const std::string& what);
+
+// --seed
+void add_seed(CLI::App& app, std::uint64_t& seed, const std::string& description);
 
 }  // namespace moegauge

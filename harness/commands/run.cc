@@ -41,14 +41,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Empty where `text` is a seed. The parser behind it would take -1 and 010 for other numbers.
-std::string wrong_seed(std::string& text) {
-  const bool digits =
-      !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-  if (digits && text.size() <= 19 && (text == "0" || text.front() != '0')) return "";
-  return "'" + text + "' is no seed; 0 to 9999999999999999999 in decimal digits is";
-}
-
 struct RunOptions {
   std::string suite;
   SelectionOptions selection;
@@ -90,8 +82,7 @@ void declare_options(CLI::App& app, RunOptions& o) {
       "Start nothing more after this time, e.g. 20m: of each layer and scheme first one batch\n"
       "size, then two more, and so on, in the suite's order");
   app.add_option("--timeout", o.timeout, "Time limit of one case [300s]");
-  app.add_option("--seed", o.seed, "Seed of all weights and inputs [0]")
-      ->check(CLI::Validator(&wrong_seed, "DIGITS"));
+  add_seed(app, o.seed, "Seed of all weights and inputs [0]");
   app.add_flag("--quiet", o.quiet, "No progress");
   auto* weights = app.add_option(
       "--weights", o.weights, "Take shape, scheme and experts from this Hugging Face checkpoint");

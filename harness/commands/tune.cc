@@ -59,7 +59,7 @@ void declare_options(CLI::App& app, TuneOptions& o) {
   app.add_option("--budget", o.budget,
                  "Start nothing more after this time, e.g. 20m: what is finished is written");
   app.add_option("--timeout", o.timeout, "Time limit of one candidate [120s]");
-  app.add_option("--seed", o.seed, "Seed of the search; the final run has the next one [0]");
+  add_seed(app, o.seed, "Seed of the search; the final run has the next one [0]");
   app.add_flag("--resume", o.resume,
                "Go on with the journal that an earlier tune left beside --out");
   app.add_flag("--dry-run", o.dry_run, "Say what would be measured, and measure nothing");

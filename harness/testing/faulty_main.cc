@@ -153,9 +153,6 @@ std::vector<Script> scripts() {
     std::ranges::fill(y, std::uint16_t{0});
   };
   return {
-      tunable("tunable", {kDefault, kOnePercent, kWrong, kGood, kBest}),
-      tunable("treacherous", {kCrashes, kGood, kHangs, kBest}),
-      tunable("settled", {kDefault, kOnePercent}),
       {.name = "honest"},
       {.name = "slow", .on_run = slow},
       at_run("segfault", kFirstLaunch, [] { return die(SIGSEGV); }),
@@ -193,6 +190,9 @@ std::vector<Script> scripts() {
       {.name = "refuser", .refusal = Refusal{RefusalReason::shape, "nothing is served here"}},
       {.name = "choosy",
        .config_refusal = Refusal{RefusalReason::config_value, "BLOCK_SIZE_M 16 is odd"}},
+      tunable("tunable", {kDefault, kOnePercent, kWrong, kGood, kBest}),
+      tunable("treacherous", {kCrashes, kGood, kHangs, kBest}),
+      tunable("settled", {kDefault, kOnePercent}),
   };
 }
 

@@ -263,6 +263,7 @@ TEST_F(TuneRun, BadInputIsOneLine) {
   refuses({"--base", "none.json"}, "none.json");
   refuses({"--base", base(R"("1": {"BLOCK_SIZE_M": 1}, "top_k": 5)")}, "tuned for top_k \"5\"");
   refuses({"--routing", "zipff:1"}, "zipff");
+  refuses({"--seed", "-1"}, "is no seed");
   refuses({"--toknes", "1"}, "did you mean \"--tokens\"?");
   const Finished over = run_command(MOEGAUGE_WITH_FAULTS,
                                     {"tune", "--model", model(), "--scheme", "bf16", "--backend",
