@@ -181,10 +181,10 @@ int tune_command(const TuneOptions& o, const Environment& environment) {
     print_plan(setup, plans, environment.out);
     return exit_ok;
   }
-  if (setup.draft != setup.out && !o.quiet) {
+  std::error_code ignored;
+  if (!o.base.empty() && fs::equivalent(setup.out, o.base, ignored) && !o.quiet) {
     environment.err << "--out is --base: " << setup.out.string() << " will be replaced\n";
   }
-  std::error_code ignored;
   if (setup.out.has_parent_path()) fs::create_directories(setup.out.parent_path(), ignored);
   TuneJournal journal = TuneJournal::open(setup.out.string() + ".journal",
                                           header_of(o, setup, plans, environment, root), o.resume);

@@ -98,9 +98,9 @@ void place_outputs(const TuneOptions& o, TuneSetup& setup, const fs::path& root)
                                    config_file_name(setup.problem.layer, *setup.problem.scheme,
                                                     setup.backend->device().tuned_name());
   std::error_code ignored;
-  const bool onto_base = !o.base.empty() && fs::equivalent(setup.out, o.base, ignored);
-  // What is read must stay as it is until all of it is decided.
-  setup.draft = onto_base ? fs::path(setup.out.string() + ".draft") : setup.out;
+  // What is there stays as it is until all is decided; it may be --base, and nothing may win.
+  const bool there = fs::exists(setup.out, ignored);
+  setup.draft = there ? fs::path(setup.out.string() + ".draft") : setup.out;
   std::vector<NamedFile> taken = {{"the model", model_file(o.asked.model, root)}};
   require_own_place("--out", setup.out, taken);
   taken.push_back({"the journal", setup.out.string() + ".journal"});

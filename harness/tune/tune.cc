@@ -121,7 +121,12 @@ class Tuning {
     for (const auto& [key, value] : ours) table.metadata[key] = value;
     if (!any && setup_.base.entries.empty()) table.entries.clear();
     outcome_.table = std::move(table);
-    if (!outcome_.table.entries.empty()) replace_file(setup_.draft, table_text(outcome_.table));
+    std::error_code ignored;
+    if (outcome_.table.entries.empty()) {
+      std::filesystem::remove(setup_.draft, ignored);  // of before the final run
+    } else {
+      replace_file(setup_.draft, table_text(outcome_.table));
+    }
   }
 
   void publish() {

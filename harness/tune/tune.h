@@ -30,7 +30,7 @@ struct TuneSetup {
   bool check_between = true;
   RunnerSettings runner = {};      // its budget is that of everything together
   std::filesystem::path out = {};  // of the file
-  // Where it stands until it was read back: `out` itself, but for an `out` that is also --base.
+  // Where it stands until it was read back: `out` itself, where nothing is there yet.
   std::filesystem::path draft = {};
   std::map<std::string, std::string> metadata = {};  // beside that of table_metadata
   std::function<void(const KeyPlan&)> key_done = [](const KeyPlan&) {};

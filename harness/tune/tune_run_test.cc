@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -189,6 +190,19 @@ TEST_F(TuneRun, AKeyThatIsLeftToTheDefaultIsWrittenWhereLookupWouldTakeAnother) 
   EXPECT_EQ(finished.code, 0) << finished.err;
   EXPECT_EQ(entries(), "4=32 6=16");
   EXPECT_THAT(finished.out, HasSubstr("no candidate wins; lookup would use the entry of M = 4"));
+}
+
+TEST_F(TuneRun, AWinThatTheFinalRunDoesNotSeeIsTakenBack) {
+  ::setenv("MOEGAUGE_TEST_LOADS", folder_.write("loads", "0").c_str(), 1);
+  Finished finished = tune("fleeting", "2");
+  EXPECT_EQ(finished.code, 0) << finished.err;
+  EXPECT_THAT(finished.out, HasSubstr("left  taken back: in the final run the default wins"));
+  EXPECT_FALSE(std::filesystem::exists(out())) << finished.out;
+  folder_.write("loads", "0");
+  finished = tune("fleeting", "2", {"--base", base(R"("2": {"BLOCK_SIZE_M": 64})")});
+  EXPECT_EQ(entries(), "2=64") << "back to what the base has";
+  EXPECT_THAT(finished.out, HasSubstr("kept: 2\n"));
+  ::unsetenv("MOEGAUGE_TEST_LOADS");
 }
 
 TEST_F(TuneRun, KilledAgainAndAgainItResumesToTheSameFile) {
