@@ -67,7 +67,7 @@ std::string op_fields_text(const OpFields& fields) {
   if (fields.empty()) return "";
   nlohmann::json json;
   for (const auto& [name, value] : fields) {
-    std::visit([&](const auto& v) { json[name] = v; }, value);
+    std::visit([&json, &key = name](const auto& v) { json[key] = v; }, value);
   }
   return json.dump();
 }

@@ -116,7 +116,6 @@ class HipPlan final : public Plan {
   HipPlan(std::shared_ptr<const Resident> resident, std::int64_t tokens, const Tile& tile,
           int slots)
       : resident_(std::move(resident)),
-        tokens_(tokens),
         launches_(
             layer_launches(processor().architecture(), resident_->format, layer(), tile, tokens)),
         workspace_(processor(), resident_->constants(), tile, tokens) {
@@ -192,7 +191,6 @@ class HipPlan final : public Plan {
   }
 
   std::shared_ptr<const Resident> resident_;
-  std::int64_t tokens_;
   std::vector<KernelLaunch> launches_;
   Workspace workspace_;
   std::vector<Slot> slots_;

@@ -26,6 +26,12 @@ MOE_DEVICE float fmaf(float a, float b, float c) { return __builtin_fmaf(a, b, c
 MOE_DEVICE float rintf(float v) { return __builtin_rintf(v); }
 // exp2 of a scaled argument and the approximate reciprocal: the hardware's own, to one or two ulp.
 MOE_DEVICE float __expf(float v) { return __builtin_amdgcn_exp2f(v * 1.44269504088896341f); }
+MOE_DEVICE float __half_as_float(unsigned short bits) {
+  return static_cast<float>(__builtin_bit_cast(_Float16, bits));
+}
+MOE_DEVICE unsigned short __float_as_half(float v) {  // nearest even
+  return __builtin_bit_cast(unsigned short, static_cast<_Float16>(v));
+}
 MOE_DEVICE float __fdividef(float a, float b) { return a * __builtin_amdgcn_rcpf(b); }
 MOE_DEVICE unsigned max(unsigned a, unsigned b) { return a > b ? a : b; }
 MOE_DEVICE int max(int a, int b) { return a > b ? a : b; }

@@ -33,11 +33,11 @@ MOE_DEVICE u8 encode_int8(float v) {
 
 MOE_DEVICE float half_to_float(u16 bits, int fp16) {
   if (fp16 == 0) return bf16_to_float(bits);
-  return static_cast<float>(__builtin_bit_cast(_Float16, bits));
+  return __half_as_float(bits);
 }
 MOE_DEVICE u16 float_to_half(float v, int fp16) {
   if (fp16 == 0) return static_cast<u16>(pack_bf16(v, 0.0f));
-  return __builtin_bit_cast(u16, static_cast<_Float16>(v));
+  return __float_as_half(v);
 }
 
 MOE_DEVICE float activation_scale(const LayerArgs& args, float amax) {

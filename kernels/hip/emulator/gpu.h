@@ -15,6 +15,7 @@
 #define __forceinline__ inline
 
 #include "kernels/device/platform.h"
+#include "reference/formats/fp16.h"
 
 // See device/amdgcn.h. All threads of a block get the same memory.
 #define MOE_LDS(Type, name) Type& name = *static_cast<Type*>(::moe::gpu::block_memory(sizeof(Type)))
@@ -69,6 +70,9 @@ void matrix(Instruction instruction, const void* a, const void* b, void* sums, M
 inline float __uint_as_float(unsigned v) { return std::bit_cast<float>(v); }
 inline unsigned __float_as_uint(float v) { return std::bit_cast<unsigned>(v); }
 inline float __expf(float v) { return std::exp(v); }
+// Not every host compiler has a 16-bit type of its own.
+inline float __half_as_float(unsigned short bits) { return moegauge::fp16_to_float(bits); }
+inline unsigned short __float_as_half(float v) { return moegauge::float_to_fp16(v); }
 inline float __fdividef(float a, float b) { return a / b; }
 inline int __shfl(int value, int lane, int width, MOE_PLACE) {
   const int from = (moe::gpu::lane_in_wave() & ~(width - 1)) | (lane & (width - 1));
