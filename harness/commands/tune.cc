@@ -52,8 +52,10 @@ void declare_options(CLI::App& app, TuneOptions& o) {
   app.add_option("--min-win", o.min_win, "Least time a config must save to get a key [2%]");
   app.add_option("--candidates", o.candidates, "Most candidates of a key, the likely first [32]")
       ->check(CLI::Range(1, 100000));
-  app.add_option("--seconds-per-key", o.seconds_per_key,
-                 "After this time a key's finalists are settled [15]")
+  app.add_option(
+         "--seconds-per-key", o.seconds_per_key,
+         "After this time a key's finalists are settled [15, or the key's share of half the\n"
+         "--budget]")
       ->check(CLI::Range(0.1, 1e6));
   app.add_flag("--no-between", o.no_between, "Do not check batch sizes between keys");
   app.add_option("--budget", o.budget,

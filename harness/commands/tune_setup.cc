@@ -23,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* default_tokens = "1-8192*2";
+constexpr double most_seconds_per_key = 15;  // unless given; less where a budget is for many keys
 
 double parse_percent(const std::string& text, const std::string& option) {
   double value = -1;
@@ -139,7 +140,11 @@ PreparedTune prepare_tune(const TuneOptions& o, const Environment& environment,
   read_base(o, setup);
   setup.tokens = tokens_of(o, setup.base);
   setup.max_candidates = o.candidates;
-  setup.search.seconds_per_key = o.seconds_per_key;
+  setup.search.seconds_per_key =
+      o.seconds_per_key > 0
+          ? o.seconds_per_key
+          : std::min(most_seconds_per_key,
+                     setup.runner.budget_seconds / 2 / static_cast<double>(setup.tokens.size()));
   setup.check_between = !o.no_between;
   place_outputs(o, setup, root);
   setup.metadata = {{"device_key", device_key(setup.backend->device())},

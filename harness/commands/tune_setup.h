@@ -16,7 +16,7 @@ struct TuneOptions {
   std::string tokens, device, out, base, budget, markdown, result;
   std::string min_win = "2%", timeout = "120s";
   std::size_t candidates = 32;
-  double seconds_per_key = 15;
+  double seconds_per_key = 0;  // 0: not given
   std::uint64_t seed = 0;
   bool no_between = false, resume = false, dry_run = false, quiet = false;
 };
