@@ -127,9 +127,9 @@ int run_command_line(int argc, const char* const* argv, const Environment& envir
   for (const auto& [sub, action] : actions) {
     if (!sub->parsed()) continue;
     return guarded(
-        [&](const Environment& where) {
-          refuse_empty_values(*sub);
-          return action(where);
+        [&chosen = *sub, &act = action](const Environment& where) {
+          refuse_empty_values(chosen);
+          return act(where);
         },
         environment);
   }
