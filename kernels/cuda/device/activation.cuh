@@ -5,6 +5,12 @@
 
 namespace moe {
 
+// Scale of a unit of activations that begins anew along K.
+template <class C>
+MOE_DEVICE float unit_scale(float amax) {
+  return C::kMxFloor ? mx_scale_floor(amax) : C::kMx ? mx_scale(amax) : block_scale(amax);
+}
+
 // gelu(gate) * up, by erf; and by tanh, whose (1 + tanh(z)) / 2 is a sigmoid of 2 z.
 MOE_DEVICE float gelu_and_mul(float gate, float up) { return 0.5f * gate * erfcf(gate * -0.70710678118654752f) * up; }
 MOE_DEVICE float gelu_tanh_and_mul(float gate, float up) {

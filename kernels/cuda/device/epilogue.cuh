@@ -9,7 +9,7 @@ namespace moe {
 template <class C>
 struct Scratch {
   u8* staging;
-  float *column_factor, *column_inverse, *warp_max;
+  float *column_factor, *column_inverse, *warp_max, *unit_inverse;
   int* column_token;
   MOE_DEVICE explicit Scratch(u8* base) {
     staging = base;
@@ -17,6 +17,7 @@ struct Scratch {
     column_inverse = column_factor + C::kTokenTile;
     column_token = reinterpret_cast<int*>(column_inverse + C::kTokenTile);
     warp_max = reinterpret_cast<float*>(column_token + C::kTokenTile);
+    unit_inverse = C::kMx ? warp_max + 8 * C::kTokenTile : column_inverse;
   }
 };
 
@@ -69,7 +70,8 @@ MOE_DEVICE void publish(u32* counter, const Place& at) {
   if (at.thread == 0) add_release(counter, 1);  // releases what the barrier gathered
 }
 
-// Block FP8: activation, amax over the 128 columns of both warpgroups, E4M3.
+// Block FP8: activation, amax over the 128 columns of both warpgroups (microscaling: over the 32 of two
+// warps), E4M3.
 template <class C>
 MOE_DEVICE void finish_gate_up_block(const LayerArgs& args, const Segment& s, Tile<C>& gate, const Tile<C>& up,
                                      const Scratch<C>& scratch, const Place& at) {
@@ -87,22 +89,26 @@ MOE_DEVICE void finish_gate_up_block(const LayerArgs& args, const Segment& s, Ti
     }
   }
   sync_math();
-  if (at.thread < C::kTokenTile) {
+  constexpr int kWarps = 8 / C::kUnits;  // of a unit
+#pragma unroll
+  for (int i = at.thread; i < C::kUnits * C::kTokenTile; i += kMathThreads) {
+    const int unit = i / C::kTokenTile, token = i % C::kTokenTile;
     float amax = 0.0f;
 #pragma unroll
-    for (int w = 0; w < 8; ++w) amax = fmaxf(amax, scratch.warp_max[w * C::kTokenTile + at.thread]);
-    const float scale = block_scale(amax);
-    scratch.column_inverse[at.thread] = 1.0f / scale;
-    if (at.thread < s.rows) args.h_scale[static_cast<i64>(s.weight_tile) * args.row_pitch + s.row + at.thread] = scale;
+    for (int w = 0; w < kWarps; ++w) amax = fmaxf(amax, scratch.warp_max[(unit * kWarps + w) * C::kTokenTile + token]);
+    const float scale = unit_scale<C>(amax);
+    scratch.unit_inverse[i] = 1.0f / scale;
+    if (token < s.rows) args.h_scale[static_cast<i64>(s.weight_tile * C::kUnits + unit) * args.row_pitch + s.row + token] = scale;
   }
   sync_math();
   const int column = at.group * 64 + at.warp * 16 + at.lane / 4;
+  const float* inverses = scratch.unit_inverse + (at.group * 4 + at.warp) / kWarps * C::kTokenTile;
 #pragma unroll
   for (int j = 0; j < C::kTokenTile / 8; ++j) {
 #pragma unroll
     for (int c = 0; c < 2; ++c) {
       const int token = 8 * j + 2 * (at.lane % 4) + c;
-      const float inverse = scratch.column_inverse[token];
+      const float inverse = inverses[token];
       const u16 q = pack_e4m3(gate[4 * j + c] * inverse, gate[4 * j + 2 + c] * inverse);
       scratch.staging[token * C::kQuantPitch + column] = static_cast<u8>(q);
       scratch.staging[token * C::kQuantPitch + column + 8] = static_cast<u8>(q >> 8);

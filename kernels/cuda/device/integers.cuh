@@ -16,11 +16,6 @@ MOE_DEVICE u32 shared_half(u32 address) {
   asm volatile("ld.shared.b16 %0, [%1];" : "=h"(v) : "r"(address));
   return v;
 }
-MOE_DEVICE uint4 shared_line(u32 address) {
-  uint4 v;
-  asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(address));
-  return v;
-}
 MOE_DEVICE u32 subtract_bf16x2(u32 a, u32 b) {
   u32 d;
   asm("sub.rn.bf16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));

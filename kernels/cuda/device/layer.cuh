@@ -190,6 +190,7 @@ MOE_DEVICE void math_loop(const LayerArgs& args, u8* shared, int* shared_flag, i
     if (at.thread == 0) MOE_STAMP(args, s.phase == 0 ? 4 : 8);
     const int steps = s.last_step - s.step;
     if constexpr (C::kIntBits != 0) multiply_integers<C>(ring, steps, sum0, sum1, at);
+    else if constexpr (C::kMx) multiply_mx<C>(ring, steps, sum0, sum1, at);
     else if constexpr (C::kPromote) multiply_promoted<C>(ring, steps, sum0, sum1, at.group, at.warp, at.lane);
     else multiply_plain<C>(ring, steps, sum0, sum1, at.group, at.lane);
     if (at.thread == 0) MOE_STAMP(args, s.phase == 0 ? 5 : 9);

@@ -1,6 +1,7 @@
 // The two math warpgroups' main loop: tiles of 128 weight rows (two blocks of 64)
 // by kTokenTile tokens each, from the ring into registers.
 #pragma once
+#include "kernels/device/rules.h"
 #include "kernels/cuda/device/producers.cuh"
 #include "kernels/cuda/device/wgmma.cuh"
 
@@ -34,6 +35,12 @@ MOE_DEVICE float shared_float(u32 address) {
 MOE_DEVICE float2 shared_float2(u32 address) {
   float2 v;
   asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(v.x), "=f"(v.y) : "r"(address));
+  return v;
+}
+
+MOE_DEVICE uint4 shared_line(u32 address) {
+  uint4 v;
+  asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(address));
   return v;
 }
 
@@ -124,6 +131,61 @@ MOE_DEVICE void multiply_promoted(Ring<C>& ring, int steps, Tile<C>& sum0, Tile<
     }
     __syncwarp();  // every lane has read the stage's scales
     if (Ring<C>::releases(lane)) Ring<C>::release(empty);
+    ring.advance();
+  }
+}
+
+// sum += part times the E8M0 scales of the thread's two rows, in byte `unit` of their words, and each
+// token's scale.
+template <class C>
+MOE_DEVICE void promote_mx(Tile<C>& sum, const Tile<C>& part, u32 row0, u32 row1, int unit, u32 token_scales, int lane) {
+  const float w0 = e8m0_to_float(row0 >> (8 * unit)), w1 = e8m0_to_float(row1 >> (8 * unit));
+#pragma unroll
+  for (int j = 0; j < C::kTokenTile / 8; ++j) {
+    const float2 t = shared_float2(token_scales + (8 * j + 2 * (lane % 4)) * 4);
+    sum[4 * j] = fmaf(part[4 * j] * w0, t.x, sum[4 * j]);
+    sum[4 * j + 1] = fmaf(part[4 * j + 1] * w0, t.y, sum[4 * j + 1]);
+    sum[4 * j + 2] = fmaf(part[4 * j + 2] * w1, t.x, sum[4 * j + 2]);
+    sum[4 * j + 3] = fmaf(part[4 * j + 3] * w1, t.y, sum[4 * j + 3]);
+  }
+}
+
+// Microscaling: the scales change with every instruction, whose products are added to fp32 sums by
+// themselves. One block's instruction runs while the other's products are added.
+template <class C>
+MOE_DEVICE void multiply_mx(Ring<C>& ring, int steps, Tile<C>& sum0, Tile<C>& sum1, const Place& at) {
+#pragma unroll
+  for (int i = 0; i < C::kTokenTile / 2; ++i) sum0[i] = sum1[i] = 0.0f;
+#pragma unroll 1
+  for (int step = 0; step < steps; ++step) {
+    barrier_wait(ring.full(), ring.parity);
+    const u32 a0 = wgmma_descriptor(ring.weights(0) + at.group * 8192), a1 = wgmma_descriptor(ring.weights(1) + at.group * 8192);
+    const u32 b = wgmma_descriptor(ring.tokens()), scales = ring.scales(), empty = ring.empty();
+    const uint4 rows = shared_line(ring.weights(0) + kChunkBytes + ((at.group * 4 + at.warp) * 8 + at.lane / 4) * 16);
+    Tile<C> part0, part1;
+    auto multiply = [&](Tile<C>& part, u32 a, int unit) {
+      wgmma_pin(part);
+      wgmma_begin();
+      Wgmma<C::kTokenTile>::e4m3(part, a + 2 * unit, b + 2 * unit, 0);
+      wgmma_commit();
+    };
+    multiply(part0, a0, 0);
+    multiply(part1, a1, 0);
+#pragma unroll
+    for (int unit = 0; unit < C::kUnits; ++unit) {
+      const u32 tokens = scales + unit * C::kTokenTile * 4;
+      const bool last = unit == C::kUnits - 1;
+      wgmma_wait<1>();
+      wgmma_pin(part0);
+      promote_mx<C>(sum0, part0, rows.x, rows.y, unit, tokens, at.lane);
+      if (!last) multiply(part0, a0, unit + 1);
+      if (last) wgmma_wait<0>();
+      else wgmma_wait<1>();
+      wgmma_pin(part1);
+      promote_mx<C>(sum1, part1, rows.z, rows.w, unit, tokens, at.lane);
+      if (!last) multiply(part1, a1, unit + 1);
+    }
+    Ring<C>::release(empty);  // every lane, see Ring
     ring.advance();
   }
 }

@@ -3,7 +3,7 @@
 #pragma once
 #include "kernels/device/align.h"
 #include "kernels/device/rules.h"
-#include "kernels/cuda/device/config.cuh"
+#include "kernels/cuda/device/activation.cuh"
 
 namespace moe {
 
@@ -237,11 +237,15 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
       const int k = (i * kPrepareThreads + thread) * 8;
       if constexpr (C::kFp8) {
         float s = token_s;
-        if constexpr (C::kBlockScales) {  // 16 lanes of 8 elements hold a group of 128
+        if constexpr (C::kBlockScales) {  // 16 lanes of 8 elements hold a group of 128, 4 one of 32
           float amax = max8(v[i], finite);
 #pragma unroll
-          for (int d = 8; d > 0; d /= 2) amax = fmaxf(amax, __shfl_xor_sync(0xffffffffu, amax, d));
-          s = block_scale(amax);
+          for (int d = C::kUnit / 16; d > 0; d /= 2) amax = fmaxf(amax, __shfl_xor_sync(0xffffffffu, amax, d));
+          s = unit_scale<C>(amax);
+        }
+        if (C::kMx && k >= C::kHidden && k < C::kSteps1 * C::kStep && k % C::kUnit == 0) {
+          // Units past the end of K that are multiplied all the same: zeros, by a scale that is finite.
+          for (int t = 0; t < row_count; ++t) args.x_scale[static_cast<i64>(k / C::kUnit) * args.row_pitch + rows[t]] = s;
         }
         if (k >= C::kHidden) continue;
         const uint2 q = quantise8(v[i], s, finite);
@@ -252,7 +256,7 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
           const int row = rows[t];
           if (!stage_rows) *reinterpret_cast<uint2*>(args.x_rows + static_cast<i64>(row) * C::kHidden + k) = q;
           if constexpr (C::kBlockScales) {
-            if (k % 128 == 0) args.x_scale[static_cast<i64>(k / 128) * args.row_pitch + row] = s;
+            if (k % C::kUnit == 0) args.x_scale[static_cast<i64>(k / C::kUnit) * args.row_pitch + row] = s;
           } else {
             if (k == 0) args.x_scale[row] = s;
           }

@@ -42,6 +42,7 @@ struct CudaScheme {
   const CudaScheme* (*format)(const SchemeTraits& traits) = nullptr;
 
   bool block_scales() const { return scales == WeightScales::blocks; }
+  bool microscaling() const { return scales == WeightScales::units; }
 };
 
 std::span<const CudaScheme* const> cuda_schemes();
