@@ -99,9 +99,15 @@ std::optional<Refusal> refuses_shape(const Layer& layer, const CudaScheme& schem
 
 std::optional<Refusal> refuses_layer(const Problem& problem) {
   const Layer& layer = problem.layer;
-  if (layer.dtype != Dtype::bf16) {
-    return Refusal{RefusalReason::scheme,
-                   "the cuda backend's kernels have bf16 activations, not fp16"};
+  if (const SchemeTraits traits = problem.scheme->traits();
+      traits.weight.element == Element::e4m3fnuz ||
+      traits.activation.element == Element::e4m3fnuz) {
+    return Refusal{
+        RefusalReason::scheme,
+        "Hopper's FP8 instructions read OCP E4M3, which no scale turns into FNUZ: with it "
+        "doubled 240 has no code, with it kept odd multiples of 2^-10 have none; the OCP "
+        "flavour of " +
+            problem.scheme->config_scheme() + " is served"};
   }
   if (find_scheme(*problem.scheme, layer) == nullptr) {
     return Refusal{RefusalReason::scheme, "the cuda backend has no kernel for scheme " +

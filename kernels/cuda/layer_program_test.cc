@@ -28,6 +28,11 @@ std::vector<std::int32_t> first_local(std::size_t experts, std::int32_t local) {
   return map;
 }
 
+Layer half(Layer layer) {
+  layer.dtype = Dtype::fp16;
+  return layer;
+}
+
 std::vector<Served> layers() {
   Layer qwen3 = {.experts = 128, .top_k = 8, .hidden_size = 2048, .intermediate_size = 768};
   Layer ragged = {.experts = 8, .top_k = 2, .hidden_size = 336, .intermediate_size = 192};
@@ -57,6 +62,17 @@ std::vector<Served> layers() {
           {"qwen3-30b-a3b", "mxfp8", qwen3},
           {"gelu with biases", "mxfp8", gelu},
           {"narrow", "mxfp8_floor", narrow},
+          {"mixtral-8x7b tp2", "w8a8_int8", mixtral},
+          {"ragged", "w8a8_int8", ragged},
+          {"mixtral-8x7b tp2", "fp16", half(mixtral)},
+          {"llama-4-scout tp4", "fp8_ptpc", half(scout)},
+          {"ragged", "fp8_block", half(ragged)},
+          {"ragged", "mxfp8", half(ragged)},
+          {"ragged", "w8a8_int8", half(ragged)},
+          {"gpt-oss-20b", "mxfp4", gpt_oss},
+          {"ragged", "mxfp4", half(ragged)},
+          {"ragged", "w4a16_g32_zp", half(ragged)},
+          {"ragged", "w8a16_g128", half(ragged)},
           {"mixtral-8x7b tp2", "w4a16_g128", mixtral},
           {"ragged", "w4a16_g32_zp_actorder", ragged},
           {"ragged", "w4a16_g64_zp", ragged},

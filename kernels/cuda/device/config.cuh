@@ -2,13 +2,14 @@
 // the tile configuration; and the arguments that change from call to call.
 #pragma once
 #include "kernels/cuda/device/box_layout.h"
+#include "kernels/cuda/device/half.cuh"
 #include "kernels/cuda/device/int_layout.h"
 #include "kernels/cuda/device/layer_args.h"
 #include "kernels/cuda/device/ptx.cuh"
 
 namespace moe {
 
-enum class Scheme { fp8_block, fp8_ptpc, bf16, w4a16, w8a16, fp8_tensor, fp8_tensor_static, mxfp8, mxfp8_floor };
+enum class Scheme { fp8_block, fp8_ptpc, half, w4a16, w8a16, fp8_tensor, fp8_tensor_static, mxfp8, mxfp8_floor, w8a8_int8, mxfp4 };
 enum class Activation { silu, gelu, gelu_tanh, swiglu_clamped };
 
 __host__ __device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
@@ -20,9 +21,12 @@ __host__ __device__ constexpr int align_up(int a, int b) { return ceil_div(a, b)
 template <Scheme kScheme_, int kExperts_, int kHidden_, int kInter_, int kTopK_, bool kWeightOnInput_,
           int kTokenTile_, int kStages_, bool kPromote_, bool kSplit_, bool kTokenRows_ = false, bool kPairs_ = false,
           int kDealt_ = 1, int kGroup_ = 0, bool kZeroPoints_ = false, bool kOrdered_ = false,
-          Activation kActivation_ = Activation::silu, bool kBias_ = false, bool kFineScales_ = false>
+          Activation kActivation_ = Activation::silu, bool kBias_ = false, bool kFineScales_ = false, bool kFp16_ = false>
 struct LayerConfig {
   static constexpr Scheme kScheme = kScheme_;
+  // The layer's 16-bit type: of x and y, and of what waits between the projections.
+  static constexpr bool kFp16 = kFp16_;
+  using H = Half<kFp16>;
   static constexpr int kExperts = kExperts_;  // local
   static constexpr int kHidden = kHidden_;    // K
   static constexpr int kInter = kInter_;      // N
@@ -44,11 +48,14 @@ struct LayerConfig {
   static constexpr int kUnit = kMx ? kMxUnit : 128;
   // One scale for all of x and one for all of h: given, or from the largest magnitude in the call.
   static constexpr bool kTensorGiven = kScheme == Scheme::fp8_tensor_static, kTensorAmax = kScheme == Scheme::fp8_tensor;
-  static constexpr bool kChannelScales = kScheme == Scheme::fp8_ptpc || kTensorGiven || kTensorAmax;
-  static constexpr bool kFp8 = kBlockScales || kChannelScales;
-  // Integer weights with a bf16 scale for each row and kGroup columns, turned into bf16 in registers,
-  // see integers.cuh; 0 bits: none.
-  static constexpr int kIntBits = kScheme == Scheme::w4a16 ? 4 : kScheme == Scheme::w8a16 ? 8 : 0;
+  // int8 on both sides, summed as integers.
+  static constexpr bool kInt8 = kScheme == Scheme::w8a8_int8;
+  static constexpr bool kChannelScales = kScheme == Scheme::fp8_ptpc || kTensorGiven || kTensorAmax || kInt8;
+  static constexpr bool kFp8 = (kBlockScales || kChannelScales) && !kInt8;
+  // Weights of few bits with a 16-bit scale for each row and kGroup columns, turned into the layer's
+  // 16-bit type in registers, see integers.cuh; 0 bits: none. kE2m1: floats of four bits.
+  static constexpr bool kE2m1 = kScheme == Scheme::mxfp4;
+  static constexpr int kIntBits = kScheme == Scheme::w4a16 || kE2m1 ? 4 : kScheme == Scheme::w8a16 ? 8 : 0;
   static constexpr int kGroup = kGroup_;
   static constexpr bool kZeroPoints = kZeroPoints_;
   // The columns of w13 were sorted by group when it was packed, for each expert in its own order;
@@ -67,7 +74,7 @@ struct LayerConfig {
   // With one choice per token the second epilogue writes y itself.
   static constexpr bool kDirect = kTopK == 1;
 
-  static constexpr int kElementBytes = kFp8 ? 1 : 2;
+  static constexpr int kElementBytes = kFp8 || kInt8 ? 1 : 2;
   static constexpr int kStep = kIntBits != 0 ? kIntStep : 128 / kElementBytes;  // elements of K in a stage
   static constexpr int kUnits = kStep / kUnit;  // of a stage
   static constexpr int kSteps1 = ceil_div(kHidden, kStep), kSteps2 = ceil_div(kInter, kStep);
@@ -120,6 +127,7 @@ struct LayerConfig {
   static_assert(kSharedBytes <= 232448, "stages and tile exceed the 232448 bytes of shared memory of a block");
   static_assert(!kWeightOnInput || kTopK == 1, "router weight on input needs top_k = 1");
   static_assert(!kWeightOnInput || !kBias, "router weight on input is not defined with biases");
+  static_assert(!kE2m1 || (kGroup == 32 && !kZeroPoints && !kOrdered), "E2M1 comes in groups of 32 columns");
   static_assert(!kPromote || kFp8, "promotion is for FP8");
   static_assert(kIntBits == 0 || kGroup == 32 || kGroup == 64 || kGroup == 128, "groups of 32, 64 or 128 columns");
   static_assert(kIntBits == 0 || (!kTokenRows && kTokenTile <= (kIntBits == 4 ? 96 : 80)),

@@ -44,13 +44,15 @@ MOE_DEVICE uint4 shared_line(u32 address) {
   return v;
 }
 
-// D = A B^T over the 128 bytes of K in a stage.
-template <class C>
-MOE_DEVICE void multiply_stage(Tile<C>& d, u32 weights, u32 tokens, int accumulate) {
+// D = A B^T over the 128 bytes of K in a stage. Sum: float, int for int8.
+template <class C, class Sum>
+MOE_DEVICE void multiply_stage(Sum (&d)[C::kTokenTile / 2], u32 weights, u32 tokens, int accumulate) {
   const u32 a = wgmma_descriptor(weights), b = wgmma_descriptor(tokens);
 #pragma unroll
   for (int k = 0; k < 4; ++k) {  // 32 bytes of K an instruction
-    if constexpr (C::kFp8) Wgmma<C::kTokenTile>::e4m3(d, a + 2 * k, b + 2 * k, k > 0 ? 1 : accumulate);
+    if constexpr (C::kInt8) Wgmma<C::kTokenTile>::s8(d, a + 2 * k, b + 2 * k, k > 0 ? 1 : accumulate);
+    else if constexpr (C::kFp16 && !C::kFp8) Wgmma<C::kTokenTile>::f16(d, a + 2 * k, b + 2 * k, k > 0 ? 1 : accumulate);
+    else if constexpr (C::kFp8) Wgmma<C::kTokenTile>::e4m3(d, a + 2 * k, b + 2 * k, k > 0 ? 1 : accumulate);
     else Wgmma<C::kTokenTile>::bf16(d, a + 2 * k, b + 2 * k, k > 0 ? 1 : accumulate);
   }
 }
@@ -191,13 +193,13 @@ MOE_DEVICE void multiply_mx(Ring<C>& ring, int steps, Tile<C>& sum0, Tile<C>& su
 }
 
 // Both blocks summed in the tensor core; one stage's products stay in flight.
-template <class C>
-MOE_DEVICE void multiply_plain(Ring<C>& ring, int steps, Tile<C>& sum0, Tile<C>& sum1, int group,
+template <class C, class Sum>
+MOE_DEVICE void multiply_plain(Ring<C>& ring, int steps, Sum (&sum0)[C::kTokenTile / 2], Sum (&sum1)[C::kTokenTile / 2], int group,
                                int lane) {
   // Zeroed rather than first written by a product that ignores them: otherwise the
   // registers count as in use from one tile to the next, epilogue included.
 #pragma unroll
-  for (int i = 0; i < C::kTokenTile / 2; ++i) sum0[i] = sum1[i] = 0.0f;
+  for (int i = 0; i < C::kTokenTile / 2; ++i) sum0[i] = sum1[i] = 0;
   u32 previous = 0;
 #pragma unroll 1
   for (int step = 0; step < steps; ++step) {
@@ -218,6 +220,15 @@ MOE_DEVICE void multiply_plain(Ring<C>& ring, int steps, Tile<C>& sum0, Tile<C>&
   wgmma_pin(sum0);
   wgmma_pin(sum1);
   if (Ring<C>::releases(lane)) Ring<C>::release(previous);
+}
+
+// Sums of integer products are exact until they become floats here.
+template <class C>
+MOE_DEVICE void multiply_int8(Ring<C>& ring, int steps, Tile<C>& sum0, Tile<C>& sum1, int group, int lane) {
+  int exact0[C::kTokenTile / 2], exact1[C::kTokenTile / 2];
+  multiply_plain<C>(ring, steps, exact0, exact1, group, lane);
+#pragma unroll
+  for (int i = 0; i < C::kTokenTile / 2; ++i) sum0[i] = __int2float_rn(exact0[i]), sum1[i] = __int2float_rn(exact1[i]);
 }
 
 }  // namespace moe
