@@ -240,50 +240,72 @@ MOE_DEVICE void quantise_gate_up_rows(const LayerArgs& args, const Segment& s, R
   __syncwarp();
 }
 
+// Eight elements of h on their way to codes: from memory, their largest magnitude, and to memory.
+template <class C>
+MOE_DEVICE uint4 load_wide(const LayerArgs& args, int row, int n) {
+  if (n >= C::kInter) return make_uint4(0, 0, 0, 0);
+  return __ldcg(reinterpret_cast<const uint4*>(args.h_wide + static_cast<i64>(row) * C::kInter + n));
+}
+template <class C>
+MOE_DEVICE float wide_amax(const uint4& v) {
+  const u32 w[4] = {v.x, v.y, v.z, v.w};
+  float amax = 0.0f;
+#pragma unroll
+  for (int e = 0; e < 4; ++e) amax = fmaxf(amax, fmaxf(row_magnitude<C>(C::H::low(w[e])), row_magnitude<C>(C::H::high(w[e]))));
+  return amax;
+}
+MOE_DEVICE float warp_maximum(float v) {
+#pragma unroll
+  for (int d = 16; d > 0; d /= 2) v = fmaxf(v, __shfl_xor_sync(0xffffffffu, v, d));
+  return v;
+}
+template <class C>
+MOE_DEVICE void store_codes(const LayerArgs& args, int row, int n, const uint4& v, float scale, float reciprocal) {
+  const u32 w[4] = {v.x, v.y, v.z, v.w};
+  u16 q[4];
+#pragma unroll
+  for (int e = 0; e < 4; ++e)
+    q[e] = pack_codes<C>(divide_by_scale(C::H::low(w[e]), scale, reciprocal), divide_by_scale(C::H::high(w[e]), scale, reciprocal));
+  if (n < C::kInter)
+    *reinterpret_cast<uint2*>(args.h_rows + static_cast<i64>(row) * C::kInter + n) =
+        make_uint2(q[0] | (static_cast<u32>(q[1]) << 16), q[2] | (static_cast<u32>(q[3]) << 16));
+}
+
 // Per-token codes, once all N columns of the rows are in memory: a warp takes rows
-// first, first + stride, ..., two at a time so that one's loads hide the other's.
-// `tensor_scale`: of all rows, where the scheme has such.
+// first, first + stride, ..., as registers allow: two at a time, so that one's loads hide the other's, or
+// one, or none, which is read twice. `tensor_scale`: of all rows, where the scheme has such.
 template <class C>
 MOE_DEVICE void quantise_wide_rows(const LayerArgs& args, int first, int end, int stride, int lane, float tensor_scale) {
-  constexpr int kVectors = ceil_div(C::kInter, 256);
-  for (int row = first; row < end; row += 2 * stride) {
-    uint4 v[2][kVectors];
-#pragma unroll
-    for (int two = 0; two < 2; ++two) {
-      const int r = min(row + two * stride, end - 1);
-#pragma unroll
-      for (int i = 0; i < kVectors; ++i) {
-        const int n = (i * 32 + lane) * 8;
-        v[two][i] = n < C::kInter ? __ldcg(reinterpret_cast<const uint4*>(args.h_wide + static_cast<i64>(r) * C::kInter + n))
-                                  : make_uint4(0, 0, 0, 0);
-      }
-    }
-#pragma unroll
-    for (int two = 0; two < 2; ++two) {
-      const int r = row + two * stride;
-      if (r >= end) break;
+  constexpr int kVectors = ceil_div(C::kInter, 256), kRows = kVectors <= 12 ? 2 : 1, kHeld = kVectors <= 16 ? kVectors : 1;
+  auto scale_of = [&](float amax) { return C::kTensorGiven || C::kTensorAmax ? tensor_scale : row_scale<C>(amax); };
+  for (int row = first; row < end; row += kRows * stride) {
+    if constexpr (kHeld != kVectors) {
       float amax = 0.0f;
+#pragma unroll 4
+      for (int n = lane * 8; n < C::kInter; n += 256) amax = fmaxf(amax, wide_amax<C>(load_wide<C>(args, row, n)));
+      const float scale = scale_of(warp_maximum(amax)), reciprocal = __frcp_rn(scale);
+      if (lane == 0) args.h_scale[row] = scale;
+#pragma unroll 4
+      for (int n = lane * 8; n < C::kInter; n += 256) store_codes<C>(args, row, n, load_wide<C>(args, row, n), scale, reciprocal);
+    } else {
+      uint4 v[kRows][kHeld];
 #pragma unroll
-      for (int i = 0; i < kVectors; ++i) {
-        const u32 w[4] = {v[two][i].x, v[two][i].y, v[two][i].z, v[two][i].w};
+      for (int two = 0; two < kRows; ++two) {
+        const int r = min(row + two * stride, end - 1);
 #pragma unroll
-        for (int e = 0; e < 4; ++e) amax = fmaxf(amax, fmaxf(row_magnitude<C>(C::H::low(w[e])), row_magnitude<C>(C::H::high(w[e]))));
+        for (int i = 0; i < kHeld; ++i) v[two][i] = load_wide<C>(args, r, (i * 32 + lane) * 8);
       }
 #pragma unroll
-      for (int d = 16; d > 0; d /= 2) amax = fmaxf(amax, __shfl_xor_sync(0xffffffffu, amax, d));
-      const float scale = C::kTensorGiven || C::kTensorAmax ? tensor_scale : row_scale<C>(amax), reciprocal = __frcp_rn(scale);
-      if (lane == 0) args.h_scale[r] = scale;
+      for (int two = 0; two < kRows; ++two) {
+        const int r = row + two * stride;
+        if (r >= end) break;
+        float amax = 0.0f;
 #pragma unroll
-      for (int i = 0; i < kVectors; ++i) {
-        const int n = (i * 32 + lane) * 8;
-        const u32 w[4] = {v[two][i].x, v[two][i].y, v[two][i].z, v[two][i].w};
-        u16 q[4];
+        for (int i = 0; i < kHeld; ++i) amax = fmaxf(amax, wide_amax<C>(v[two][i]));
+        const float scale = scale_of(warp_maximum(amax)), reciprocal = __frcp_rn(scale);
+        if (lane == 0) args.h_scale[r] = scale;
 #pragma unroll
-        for (int e = 0; e < 4; ++e)
-          q[e] = pack_codes<C>(divide_by_scale(C::H::low(w[e]), scale, reciprocal), divide_by_scale(C::H::high(w[e]), scale, reciprocal));
-        if (n < C::kInter)
-          *reinterpret_cast<uint2*>(args.h_rows + static_cast<i64>(r) * C::kInter + n) =
-              make_uint2(q[0] | (static_cast<u32>(q[1]) << 16), q[2] | (static_cast<u32>(q[3]) << 16));
+        for (int i = 0; i < kHeld; ++i) store_codes<C>(args, r, (i * 32 + lane) * 8, v[two][i], scale, reciprocal);
       }
     }
   }
@@ -309,14 +331,8 @@ MOE_DEVICE void quantise_tensor(const LayerArgs& args, int rows, const Place& at
   sync_grid(counters + 1, at);
   float amax = 0.0f;
   for (int row = first; row < rows; row += stride)
-    for (int n = at.lane * 8; n < C::kInter; n += 256) {
-      const uint4 v = __ldcg(reinterpret_cast<const uint4*>(args.h_wide + static_cast<i64>(row) * C::kInter + n));
-      const u32 w[4] = {v.x, v.y, v.z, v.w};
-#pragma unroll
-      for (int e = 0; e < 4; ++e) amax = fmaxf(amax, fmaxf(row_magnitude<C>(C::H::low(w[e])), row_magnitude<C>(C::H::high(w[e]))));
-    }
-#pragma unroll
-  for (int d = 16; d > 0; d /= 2) amax = fmaxf(amax, __shfl_xor_sync(0xffffffffu, amax, d));
+    for (int n = at.lane * 8; n < C::kInter; n += 256) amax = fmaxf(amax, wide_amax<C>(load_wide<C>(args, row, n)));
+  amax = warp_maximum(amax);
   if (at.lane == 0 && amax > 0.0f) atomicMax(counters, __float_as_uint(amax));
   sync_grid(counters + 2, at);
   quantise_wide_rows<C>(args, first, rows, stride, at.lane, block_scale(__uint_as_float(__ldcg(counters))));
