@@ -7,6 +7,7 @@
 #include "kernels/cuda/ceilings.h"
 #include "kernels/cuda/cuda_plan.h"
 #include "kernels/cuda/runtime/compiler.h"
+#include "kernels/cuda/runtime/telemetry.h"
 #include "kernels/cuda/schemes/cuda_scheme.h"
 #include "kernels/cuda/tile_config.h"
 
@@ -162,6 +163,13 @@ class CudaBackend final : public Backend {
             .memory_bytes = (*gpu())->memory_bytes(),
             .last_level_cache_bytes = (*gpu())->l2_bytes(),
             .units = (*gpu())->multiprocessors()};
+  }
+
+  std::vector<unsigned> other_processes() const override {
+    if (!gpu()) return {};
+    const auto telemetry = Telemetry::open((*gpu())->pci_bus_id());
+    if (!telemetry) return {};
+    return telemetry->other_processes().value_or(std::vector<unsigned>{});
   }
 
   std::map<std::string, std::string> toolchain() const override { return compiler_and_driver(); }
