@@ -60,7 +60,7 @@ struct RunOptions {
   std::string timeout = "300s";
   std::uint64_t seed = 0;
   bool quiet = false;
-  std::string dump, profile;
+  std::string dump;
   std::string weights;
   std::int64_t layer = -1;
 };
@@ -102,7 +102,7 @@ void declare_options(CLI::App& app, RunOptions& o) {
   layer->needs(weights);
   app.add_option("--dump", o.dump,
                  "Folder for what each case was given and gave: case-00000.safetensors ...");
-  app.add_option("--profile", o.profile,
+  app.add_option("--profile", o.selection.profile,
                  "Only the case with this id, launched once for a profiler: no checks, no result;\n"
                  "ncu --profile-from-start off sees the one launch that counts")
       ->excludes("--iterate")
@@ -310,15 +310,13 @@ int run(const RunOptions& o, const Environment& environment) {
   if (suite.seconds_per_case)
     settings.measure.stopping.seconds_per_member = *suite.seconds_per_case;
   take_weights(suite, o);
-  SelectionOptions selection = o.selection;
-  if (!o.profile.empty()) selection.iterate = o.profile;
-  const auto cases = select_cases(suite, selection, environment.backends);
+  const auto cases = select_cases(suite, o.selection, environment.backends);
   if (cases.empty()) {
     environment.err << "moegauge: no case of " << o.suite << " matches; see moegauge list suites\n";
     return exit_no_verdict;
   }
   check_inputs(cases, suite_file, environment.backends, root);
-  if (!o.profile.empty()) return profile(cases.front(), o, root, environment);
+  if (!o.selection.profile.empty()) return profile(cases.front(), o, root, environment);
 
   const bool iterating = !o.selection.iterate.empty();
   const fs::path out = !o.out.empty() ? fs::path(o.out)
