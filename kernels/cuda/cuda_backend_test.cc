@@ -233,6 +233,26 @@ class OnDevice : public testing::TestWithParam<LayerCase> {
 INSTANTIATE_TEST_SUITE_P(Cuda, OnDevice, testing::ValuesIn(layer_cases()),
                          [](const auto& param) { return std::string(param.param.name); });
 
+// The same answer with and without a device: what is refused then is the device that is not here.
+TEST(Refusals, EverySchemeIsServedInBothDtypesButForFnuz) {
+  for (const Dtype dtype : {Dtype::bf16, Dtype::fp16}) {
+    const Layer layer = {
+        .experts = 8, .top_k = 2, .hidden_size = 512, .intermediate_size = 256, .dtype = dtype};
+    for (const char* name :
+         {"fp8_block", "fp8_block_frommx", "fp8_ptpc", "fp8_tensor", "fp8_tensor_static", "mxfp8",
+          "mxfp8_floor", "mxfp4", "w4a16_g32_zp", "w8a16_g64_actorder", "w8a8_int8"}) {
+      const auto refusal = cuda_backend().refuses({layer, make_scheme(name), 0});
+      EXPECT_TRUE(!refusal || refusal->reason == RefusalReason::device_absent) << name;
+    }
+    for (const char* name : {"fp8_block_fnuz", "fp8_ptpc_fnuz224", "mxfp8_fnuz"}) {
+      const auto refusal = cuda_backend().refuses({layer, make_scheme(name), 0});
+      ASSERT_TRUE(refusal.has_value()) << name;
+      EXPECT_EQ(refusal->reason, RefusalReason::scheme) << name;
+      EXPECT_NE(refusal->sentence.find("240 has no code"), std::string::npos) << name;
+    }
+  }
+}
+
 TEST_P(OnDevice, EveryKindOfTileAgreesWithTheOracle) {
   for (const std::int64_t tokens : {1, 3, 40, 200, 700}) {
     const OwnedInputs in = inputs_of(GetParam(), tokens);
