@@ -28,12 +28,13 @@ Numerics numerics(const Layer&, bool) {
           .accumulate = Accumulate::fp32};
 }
 
-// Those of fp8_ptpc, whose kernels these are with another instruction.
+// Those of fp8_ptpc, whose kernels these are with another instruction; at 64 rows an expert split
+// tiles are faster (results/baselines/NVIDIA_H200/search-breadth.json).
 constexpr std::array defaults = {
     DefaultTile{2, split_tile(8, 2, false)},
     DefaultTile{8, split_tile(16, 2, false)},
     DefaultTile{18, split_tile(32, 2, false)},
-    DefaultTile{48, split_tile(64, 2, false)},
+    DefaultTile{66, split_tile(64, 2, false)},
     DefaultTile{80, whole_tile(80, false)},
     DefaultTile{160, paired_tile(80, false)},
     DefaultTile{320, paired_tile(96, false)},
