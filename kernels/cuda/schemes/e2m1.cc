@@ -34,7 +34,7 @@ constexpr std::array defaults = {
 
 }  // namespace
 
-const CudaScheme& mxfp4_scheme() {
+const CudaScheme& e2m1_scheme() {
   static constexpr CudaScheme scheme = {
       .enumerator = "mxfp4",
       .element_bytes = 2,
