@@ -26,11 +26,11 @@ KINDS = {
 }
 # Scheme, whether sums are promoted, the instruction.
 MEANT = [("fp8_block", True, "QGMMA"), ("fp8_ptpc", True, "QGMMA"), ("fp8_ptpc", False, "QGMMA"), ("half", False, "HGMMA"), ("mxfp8", True, "QGMMA"),
-         ("w8a8_int8", False, "IGMMA"), ("mxfp4", False, "HGMMA")]
+         ("w8a8_int8", False, "IGMMA"), ("e2m1", False, "HGMMA")]
 # Kinds of tile that a scheme does not have.
-WITHOUT = {"mxfp8": ("whole", "paired", "token_rows", "pairs"), "mxfp4": ("paired", "token_rows", "pairs")}
+WITHOUT = {"mxfp8": ("whole", "paired", "token_rows", "pairs"), "e2m1": ("paired", "token_rows", "pairs")}
 # What follows a tile's parameters: columns of a scale, zero points.
-WITH = {"mxfp4": ", 32, false"}
+WITH = {"e2m1": ", 32, false"}
 # Warp-level matrix instructions: what a kernel off the fast path would use.
 SLOW = re.compile(r"\b(HMMA|IMMA|QMMA)\b")
 

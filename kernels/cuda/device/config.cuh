@@ -9,7 +9,7 @@
 
 namespace moe {
 
-enum class Scheme { fp8_block, fp8_ptpc, half, w4a16, w8a16, fp8_tensor, fp8_tensor_static, mxfp8, mxfp8_floor, w8a8_int8, mxfp4 };
+enum class Scheme { fp8_block, fp8_ptpc, half, w4a16, w8a16, fp8_tensor, fp8_tensor_static, mxfp8, mxfp8_floor, w8a8_int8, e2m1 };
 enum class Activation { silu, gelu, gelu_tanh, swiglu_clamped };
 
 __host__ __device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
@@ -54,7 +54,7 @@ struct LayerConfig {
   static constexpr bool kFp8 = (kBlockScales || kChannelScales) && !kInt8;
   // Weights of few bits with a 16-bit scale for each row and kGroup columns, turned into the layer's
   // 16-bit type in registers, see integers.cuh; 0 bits: none. kE2m1: floats of four bits.
-  static constexpr bool kE2m1 = kScheme == Scheme::mxfp4;
+  static constexpr bool kE2m1 = kScheme == Scheme::e2m1;
   static constexpr int kIntBits = kScheme == Scheme::w4a16 || kE2m1 ? 4 : kScheme == Scheme::w8a16 ? 8 : 0;
   static constexpr int kGroup = kGroup_;
   static constexpr bool kZeroPoints = kZeroPoints_;

@@ -36,7 +36,7 @@ constexpr std::array defaults = {
 
 const CudaScheme& e2m1_scheme() {
   static constexpr CudaScheme scheme = {
-      .enumerator = "mxfp4",
+      .enumerator = "e2m1",
       .element_bytes = 2,
       .least_capability = 90,
       .serves = &serves,
