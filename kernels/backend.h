@@ -114,6 +114,9 @@ struct RunRequest {
   Cache cache = Cache::cold_weights;
   Launch launch = Launch::eager;
   std::int64_t first_set = 0;  // of call 0
+  // Announced to a profiler that waits for it (CUDA: cuProfilerStart and cuProfilerStop), where the
+  // device has such.
+  bool profiled = false;
 
   std::size_t slot_of(std::int64_t call, std::size_t slots) const { return turns(call) % slots; }
   std::size_t set_of(std::int64_t call, std::size_t sets) const {
@@ -186,6 +189,8 @@ class Backend {
   virtual std::string_view name() const = 0;
   virtual Availability availability() const = 0;
   virtual Device device() const = 0;  // meaningful only if present
+  // Other processes that hold the device right now, by their ids, as far as it tells.
+  virtual std::vector<unsigned> other_processes() const { return {}; }
   // What tuned files' metadata may name beside the device: "driver", "compiler", where there are
   // such. Where a file was tuned with another, the record says `stale`.
   virtual std::map<std::string, std::string> toolchain() const { return {}; }

@@ -56,6 +56,17 @@ std::string Neighbours::warning() const {
   return neighbours_warning(others, static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN)));
 }
 
+std::string device_neighbours_warning(const std::set<unsigned>& processes) {
+  if (processes.empty()) return "";
+  std::string ids;
+  for (const unsigned process : processes) {
+    ids += (ids.empty() ? "" : ", ") + std::to_string(process);
+  }
+  return std::string(processes.size() == 1 ? "process " : "processes ") + ids +
+         (processes.size() == 1 ? " holds" : " hold") +
+         " the device too: latencies may include its work; measure again when it is free";
+}
+
 std::string neighbours_warning(double others, double processors) {
   if (others <= kShareThatCounts * processors) return "";
   std::array<char, 160> text{};

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 
 namespace moegauge {
@@ -26,6 +27,9 @@ class Neighbours {
   std::optional<double> busy_;
   double own_;
 };
+
+// The sentence for processes that held a device that was measured on; empty where there were none.
+std::string device_neighbours_warning(const std::set<unsigned>& processes);
 
 // The sentence for `others` busy processors of `processors`, on average.
 std::string neighbours_warning(double others, double processors);

@@ -33,5 +33,11 @@ TEST(NeighboursWarning, StartsAtATenthOfTheMachine) {
   EXPECT_EQ(neighbours_warning(-0.1, 2), "") << "clocks that disagree";
 }
 
+TEST(DeviceNeighboursWarning, NamesTheProcesses) {
+  EXPECT_EQ(device_neighbours_warning({}), "");
+  EXPECT_THAT(device_neighbours_warning({17}), HasSubstr("process 17 holds the device too"));
+  EXPECT_THAT(device_neighbours_warning({18, 17}), HasSubstr("processes 17, 18 hold the device"));
+}
+
 }  // namespace
 }  // namespace moegauge

@@ -30,6 +30,7 @@
 #include "harness/commands/table.h"
 #include "harness/commands/table_warnings.h"
 #include "harness/measure/prepare.h"
+#include "harness/measure/profile.h"
 #include "harness/measure/summary.h"
 #include "harness/result/result_io.h"
 #include "harness/root.h"
@@ -51,7 +52,7 @@ struct RunOptions {
   std::string timeout = "300s";
   std::uint64_t seed = 0;
   bool quiet = false;
-  std::string dump, profile;
+  std::string dump;
   std::string weights;
   std::int64_t layer = -1;
 };
@@ -92,7 +93,13 @@ void declare_options(CLI::App& app, RunOptions& o) {
   layer->needs(weights);
   app.add_option("--dump", o.dump,
                  "Folder for what each case was given and gave: case-00000.safetensors ...");
-  app.add_option("--profile", o.profile, "")->group("");
+  app.add_option("--profile", o.selection.profile,
+                 "Only the case with this id, launched once for a profiler: no checks, no result;\n"
+                 "ncu --profile-from-start off sees the one launch that counts")
+      ->excludes("--iterate")
+      ->excludes("--out")
+      ->excludes("--resume")
+      ->excludes("--dump");
 }
 
 std::string shell_quoted(const std::string& word) {
@@ -255,14 +262,39 @@ int exit_code(const Result& result) {
   return machine_failed || !any_ok(result) ? exit_no_verdict : exit_ok;
 }
 
-void refuse_later_options(const RunOptions& o) {
-  if (!o.profile.empty()) {
-    throw InputError("--profile", "not built yet in this version", "leave it out");
+// In this process, where a profiler that was started with it looks.
+int profile(const CaseCoordinates& c, const RunOptions& o, const fs::path& root,
+            const Environment& environment) {
+  const auto launched = profile_case(c, environment.backends, root, o.seed);
+  if (!launched) {
+    environment.err << "moegauge: " << case_id(c) << ": " << to_string(launched.error().status)
+                    << ": " << launched.error().reason << '\n';
+    return launched.error().status == Status::error ||
+                   launched.error().status == Status::out_of_memory
+               ? exit_case_failed
+               : exit_no_verdict;
   }
+  environment.out << "profiled " << case_id(c) << " on " << launched->backend->name()
+                  << ": one marked launch after one to warm up, kernel " << launched->identity.hash
+                  << ", executed " << launched->identity.executed_scheme << ", nothing checked\n";
+  return exit_ok;
+}
+
+// Who else holds the devices that cases run on, before or after.
+std::set<unsigned> strangers(const std::vector<CaseCoordinates>& cases,
+                             std::span<const Backend* const> backends) {
+  std::set<unsigned> found;
+  for (const Backend* backend : backends) {
+    const bool used = std::ranges::any_of(cases, [&](const CaseCoordinates& c) {
+      return c.backend == "auto" || c.backend == backend->name();
+    });
+    if (!used || !backend->availability().present) continue;
+    for (const unsigned process : backend->other_processes()) found.insert(process);
+  }
+  return found;
 }
 
 int run(const RunOptions& o, const Environment& environment) {
-  refuse_later_options(o);
   RunnerSettings settings = runner_settings(o);
   const fs::path root = find_root();
   const fs::path suite_file = find_suite(o.suite, root);
@@ -276,6 +308,7 @@ int run(const RunOptions& o, const Environment& environment) {
     return exit_no_verdict;
   }
   check_inputs(cases, suite_file, environment.backends, root);
+  if (!o.selection.profile.empty()) return profile(cases.front(), o, root, environment);
 
   const bool iterating = !o.selection.iterate.empty();
   const fs::path out = !o.out.empty() ? fs::path(o.out)
@@ -298,6 +331,7 @@ int run(const RunOptions& o, const Environment& environment) {
   }
   Progress progress(environment.err, style, cases.size(), already);
 
+  std::set<unsigned> others = strangers(cases, environment.backends);
   const Neighbours neighbours;
   int interrupted_by = 0;
   {
@@ -318,8 +352,9 @@ int run(const RunOptions& o, const Environment& environment) {
 
   const Result result = assemble(suite, suite_file, o, std::move(journaled.records));
   std::vector<std::string> warnings = table_warnings(result, root);
-  for (const std::string& warning :
-       std::array{warm_weights_warning(result), neighbours.warning()}) {
+  others.merge(strangers(cases, environment.backends));
+  for (const std::string& warning : std::array{warm_weights_warning(result), neighbours.warning(),
+                                               device_neighbours_warning(others)}) {
     if (!warning.empty()) warnings.push_back(warning);
   }
   for (const std::string& warning : warnings) {

@@ -45,14 +45,14 @@ std::pair<std::size_t, std::size_t> parse_shard(const std::string& text) {
 }
 
 std::vector<CaseCoordinates> only_case(const std::vector<CaseCoordinates>& cases,
-                                       const std::string& id) {
+                                       const std::string& id, const std::string& option) {
   std::vector<std::string> known;
   for (const CaseCoordinates& c : cases) {
     known.push_back(case_id(c));
     if (known.back() == id) return {c};
   }
   const auto nearest = similar_names(id, known, 1);
-  throw InputError("--iterate", "no case of the suite has the id " + in_quotes(id),
+  throw InputError(option, "no case of the suite has the id " + in_quotes(id),
                    nearest.empty() ? "ids stand in result files, e.g. " + known.front()
                                    : "the nearest is " + nearest.front());
 }
@@ -102,7 +102,8 @@ std::vector<CaseCoordinates> select_cases(const Suite& suite, const SelectionOpt
     cases = override_tokens(cases, parse_token_list(options.tokens, "--tokens"));
   }
   cases = filter_cases(cases, options.filter);
-  if (!options.iterate.empty()) cases = only_case(cases, options.iterate);
+  if (!options.iterate.empty()) cases = only_case(cases, options.iterate, "--iterate");
+  if (!options.profile.empty()) cases = only_case(cases, options.profile, "--profile");
   if (!options.shard.empty()) {
     const auto [index, count] = parse_shard(options.shard);
     std::vector<CaseCoordinates> kept;

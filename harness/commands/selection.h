@@ -1,5 +1,5 @@
 // Which of a suite's cases a run is about: what --backend, --device, --tokens, --filter, --iterate
-// and --shard mean together, in that order.
+// or --profile, and --shard mean together, in that order.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct SelectionOptions {
   std::string device = {};                 // "cpu" or "cpu:0": that backend, that device
   std::string tokens = {};                 // list as parse_token_list reads it
   std::string filter = "*";                // glob on case ids; an empty one matches none
-  std::string iterate = {};                // the id of one case
+  std::string iterate = {}, profile = {};  // the id of one case
   std::string shard = {};                  // "I/N", 1-based
 };
 

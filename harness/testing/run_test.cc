@@ -93,6 +93,25 @@ TEST_F(Run, RefusesOptionsThatMeanNothing) {
   }
 }
 
+// Whatever it computes: `zeros` would be inaccurate, were it checked.
+TEST_F(Run, AProfiledCaseIsLaunchedAndNotChecked) {
+  run_suite(R"("backend": "honest")");
+  const std::string honest = load_result(out()).result.cases.at(0).id();
+  const auto profiled = [&](const std::string& backend) {
+    std::string id = honest;
+    id.replace(id.find("/honest/") + 1, 6, backend);
+    return run({folder_.suite(R"("backend": ")" + backend + "\""), "--profile", id});
+  };
+  const Finished finished = profiled("zeros");
+  EXPECT_EQ(finished.code, 0) << finished.err;
+  EXPECT_THAT(finished.out, StartsWith("profiled fused_moe/"));
+  EXPECT_THAT(finished.out, HasSubstr("on zeros: one marked launch after one to warm up"));
+  EXPECT_EQ(finished.err, "");
+  const Finished refused = profiled("refuser");
+  EXPECT_EQ(refused.code, 4);
+  EXPECT_THAT(refused.err, HasSubstr("unsupported: refuser: shape: nothing is served here"));
+}
+
 TEST_F(Run, AnEmptyFilterIsNoVerdict) {
   EXPECT_EQ(run_suite(R"("backend": "honest")", {"--filter", "*/M=77"}).code, 4);
 }
@@ -254,7 +273,7 @@ TEST_F(Run, HelpNamesEveryOption) {
   EXPECT_EQ(finished.code, 0);
   for (const char* option : {"--out", "--backend", "--device", "--filter", "--tokens", "--shard",
                              "--resume", "--retries", "--budget", "--timeout", "--seed", "--quiet",
-                             "--iterate", "--dump", "--weights", "--layer"}) {
+                             "--iterate", "--profile", "--dump", "--weights", "--layer"}) {
     EXPECT_THAT(finished.out, HasSubstr(option));
   }
 }

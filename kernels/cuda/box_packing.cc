@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/cuda/device/int_layout.h"
 #include "kernels/cuda/tile_rows.h"
 
 namespace moegauge::cuda {
@@ -27,6 +28,26 @@ void pack_row(const std::byte* from, std::int64_t bytes, int row, std::byte* chu
   }
 }
 
+constexpr std::byte mx_one{127}, mx_nan{255}, e4m3_nan{0x7f};
+
+// The scales of one row's units in a step, into their word of the chunk. The device's scale has no
+// NaN: a unit's elements hold it instead.
+void pack_units(const ConstMatrix& from, std::int64_t row, std::int64_t step, int in_tile,
+                std::byte* chunk) {
+  const std::int64_t across = ceil_div(from.shape.cols, moe::kMxUnit);
+  std::byte* word = chunk + moe::kChunkBytes + std::int64_t{moe::int_scale_place(in_tile)} * 4;
+  for (int unit = 0; unit < 4; ++unit) {
+    const std::int64_t column = step * 4 + unit;
+    const std::byte scale = row < 0 || column >= across
+                                ? mx_one
+                                : from.scales[static_cast<std::size_t>(row * across + column)];
+    word[unit] = scale == mx_nan ? mx_one : scale;
+    if (scale != mx_nan) continue;
+    for (const int piece : {2 * unit, 2 * unit + 1})
+      std::fill_n(chunk + moe::piece_place(in_tile, piece), moe::kPieceBytes, e4m3_nan);
+  }
+}
+
 void pack_blocks(const ConstMatrix& from, std::span<float> to) {
   const std::int64_t across = ceil_div(from.shape.cols, block_extent);
   std::size_t at = 0;
@@ -43,25 +64,34 @@ void pack_blocks(const ConstMatrix& from, std::span<float> to) {
 
 }  // namespace
 
-std::size_t boxed_bytes(const MatrixShape& shape, int element_bytes) {
-  return static_cast<std::size_t>(tile_count(shape) * steps(shape.cols * element_bytes) *
-                                  moe::kChunkBytes);
+std::int64_t box_chunk_bytes(WeightScales kind) {
+  return moe::kChunkBytes + (kind == WeightScales::units ? moe::kMxScaleBytes : 0);
 }
 
-void pack_boxes(const ConstMatrix& from, int element_bytes, std::span<std::byte> to) {
+std::size_t boxed_bytes(const MatrixShape& shape, int element_bytes, WeightScales kind) {
+  return static_cast<std::size_t>(tile_count(shape) * steps(shape.cols * element_bytes) *
+                                  box_chunk_bytes(kind));
+}
+
+void pack_boxes(const ConstMatrix& from, int element_bytes, WeightScales kind,
+                std::span<std::byte> to) {
+  const std::int64_t chunk_bytes = box_chunk_bytes(kind);
   const std::int64_t row_bytes = from.shape.cols * element_bytes, count = steps(row_bytes);
   std::ranges::fill(to, std::byte{0});
   for (std::int64_t tile = 0; tile < tile_count(from.shape); ++tile) {
-    std::byte* chunks = to.data() + tile * count * moe::kChunkBytes;
+    std::byte* chunks = to.data() + tile * count * chunk_bytes;
     for (int in_tile = 0; in_tile < tile_rows; ++in_tile) {
       const std::int64_t row = canonical_row(from.shape, part_row(from.shape, tile, in_tile),
                                              is_up(from.shape, in_tile));
-      if (row < 0) continue;
-      const std::byte* bytes = from.values.data() + row * row_bytes;
+      const std::byte* bytes = row < 0 ? nullptr : from.values.data() + row * row_bytes;
       for (std::int64_t step = 0; step < count; ++step) {
+        std::byte* chunk = chunks + step * chunk_bytes;
         const std::int64_t first = step * moe::kStepBytes;
-        pack_row(bytes + first, std::min<std::int64_t>(row_bytes - first, moe::kStepBytes), in_tile,
-                 chunks + step * moe::kChunkBytes);
+        if (row >= 0) {
+          pack_row(bytes + first, std::min<std::int64_t>(row_bytes - first, moe::kStepBytes),
+                   in_tile, chunk);
+        }
+        if (kind == WeightScales::units) pack_units(from, row, step, in_tile, chunk);
       }
     }
   }
@@ -70,6 +100,7 @@ void pack_boxes(const ConstMatrix& from, int element_bytes, std::span<std::byte>
 std::size_t scale_count(WeightScales kind, const MatrixShape& shape) {
   switch (kind) {
     case WeightScales::none:
+    case WeightScales::units:
       return 0;
     case WeightScales::blocks:
       return static_cast<std::size_t>(tile_count(shape) * (tile_rows / scale_rows(shape)) *
@@ -95,7 +126,7 @@ void pack_channels(const MatrixShape& shape, std::span<const float> from, std::s
 }
 
 void pack_scales(WeightScales kind, const ConstMatrix& from, std::span<float> to) {
-  if (kind == WeightScales::none) return;
+  if (kind == WeightScales::none || kind == WeightScales::units) return;
   if (kind == WeightScales::blocks) return pack_blocks(from, to);
   std::vector<float> rows(static_cast<std::size_t>(from.shape.rows));
   for (std::size_t row = 0; row < rows.size(); ++row) {

@@ -41,9 +41,10 @@ TEST(BoxPackingTest, GateAndUpRowsLieBesideEachOtherAndWhatIsOutsideIsZero) {
       const std::size_t row_bytes = 150 * static_cast<std::size_t>(element);
       const std::vector<std::byte> values = numbered(400, row_bytes);
       const std::size_t steps = element == 1 ? 2 : 3;
-      std::vector<std::byte> packed(boxed_bytes(shape, element), std::byte{0xff});
+      std::vector<std::byte> packed(boxed_bytes(shape, element, WeightScales::none),
+                                    std::byte{0xff});
       ASSERT_EQ(packed.size(), 2 * steps * chunk_bytes);
-      pack_boxes({.shape = shape, .values = values}, element, packed);
+      pack_boxes({.shape = shape, .values = values}, element, WeightScales::none, packed);
       for (std::size_t tile = 0; tile < 2; ++tile) {
         for (std::size_t row = 0; row < 256; ++row) {
           const std::size_t column = tile * 128 + row % 128;  // of h
@@ -67,14 +68,42 @@ TEST(BoxPackingTest, GateAndUpRowsLieBesideEachOtherAndWhatIsOutsideIsZero) {
 TEST(BoxPackingTest, RowsOfTheDownProjectionFollowEachOther) {
   const MatrixShape shape = {.role = Role::w2, .rows = 336, .cols = 192};
   const std::vector<std::byte> values = numbered(336, 192);
-  std::vector<std::byte> packed(boxed_bytes(shape, 1));
+  std::vector<std::byte> packed(boxed_bytes(shape, 1, WeightScales::none));
   ASSERT_EQ(packed.size(), 2 * 2 * chunk_bytes);
-  pack_boxes({.shape = shape, .values = values}, 1, packed);
+  pack_boxes({.shape = shape, .values = values}, 1, WeightScales::none, packed);
   for (std::size_t row = 0; row < 512; ++row) {
     for (std::size_t byte = 0; byte < 256; ++byte) {
       const std::byte expected = row < 336 && byte < 192 ? values[row * 192 + byte] : std::byte{0};
       ASSERT_EQ(at(packed, row / 256 * 2 + byte / 128, row % 256, byte % 128), expected);
     }
+  }
+}
+
+// 80 columns are one step of four units, of which the matrix has three; 1 is code 127. A thread of
+// the kernel holds rows l and l + 8 of a warp's 16, in both boxes, and reads their words together.
+TEST(BoxPackingTest, MicroscalingUnitsFollowTheirChunkAndANaNScaleBecomesNaNElements) {
+  const MatrixShape shape = w13(24, 80, GateUpOrder::concatenated);
+  const std::vector<std::byte> values = numbered(48, 80);
+  std::vector<std::byte> scales(48 * 3);
+  for (std::size_t i = 0; i < scales.size(); ++i) scales[i] = static_cast<std::byte>(i);
+  scales[5 * 3 + 1] = std::byte{255};
+  std::vector<std::byte> packed(boxed_bytes(shape, 1, WeightScales::units), std::byte{0xff});
+  ASSERT_EQ(packed.size(), chunk_bytes + 1024);
+  pack_boxes({.shape = shape, .values = values, .scales = scales}, 1, WeightScales::units, packed);
+  const auto word = [&](std::size_t warp, std::size_t l, std::size_t box, std::size_t half) {
+    const std::byte* at = packed.data() + chunk_bytes + ((warp * 8 + l) * 4 + box * 2 + half) * 4;
+    std::vector<int> codes;
+    for (int unit = 0; unit < 4; ++unit) codes.push_back(static_cast<int>(at[unit]));
+    return codes;
+  };
+  EXPECT_EQ(word(0, 3, 0, 0), (std::vector<int>{9, 10, 11, 127}));      // gate row 3
+  EXPECT_EQ(word(0, 3, 0, 1), (std::vector<int>{33, 34, 35, 127}));     // gate row 11
+  EXPECT_EQ(word(1, 7, 1, 0), (std::vector<int>{141, 142, 143, 127}));  // up row 23
+  EXPECT_EQ(word(1, 7, 1, 1), (std::vector<int>{127, 127, 127, 127}));  // outside
+  EXPECT_EQ(word(0, 5, 0, 0), (std::vector<int>{15, 127, 17, 127}));
+  for (std::size_t byte = 0; byte < 80; ++byte) {
+    const std::byte expected = byte >= 32 && byte < 64 ? std::byte{0x7f} : values[5 * 80 + byte];
+    EXPECT_EQ(at(packed, 0, 5, byte), expected) << byte;
   }
 }
 

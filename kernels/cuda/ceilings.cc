@@ -35,7 +35,8 @@ CompileRequest ceilings_request() {
           .includes = device_sources(),
           .options = {"-std=c++17", "-Xptxas=-v"},
           .arch = "sm_90a",
-          .kernels = {"moe::read_kernel", "moe::dot_kernel<true>", "moe::dot_kernel<false>"}};
+          .kernels = {"moe::read_kernel", "moe::dot_kernel<moe::Dot::e4m3>",
+                      "moe::dot_kernel<moe::Dot::bf16>", "moe::dot_kernel<moe::Dot::s8>"}};
 }
 
 Ceilings measure_ceilings(const Gpu& gpu, const CudaScheme& scheme) {
@@ -64,8 +65,9 @@ Ceilings measure_ceilings(const Gpu& gpu, const CudaScheme& scheme) {
         static_cast<double>(words) * 16 /
         best_seconds(kernel, stream, {.grid = {8 * blocks, 1, 1}, .block = threads}, arguments);
   }
-  const bool fp8 = scheme.element_bytes == 1;
-  const Kernel kernel(cubin.image, cubin.names[fp8 ? 1 : 2]);
+  const bool bytes = scheme.element_bytes == 1;
+  const std::size_t dot = scheme.dot == DotKind::int8 ? 3 : bytes ? 1 : 2;
+  const Kernel kernel(cubin.image, cubin.names[dot]);
   const unsigned shared = (2 * 64 + columns) * 128 + 1024;
   kernel.allow_shared_bytes(shared);
   int rounds = 20000;
@@ -73,7 +75,7 @@ Ceilings measure_ceilings(const Gpu& gpu, const CudaScheme& scheme) {
   const double seconds =
       best_seconds(kernel, stream,
                    {.grid = {blocks, 1, 1}, .block = threads, .shared_bytes = shared}, arguments);
-  const double k = fp8 ? 32 : 16;  // of one instruction; 4 a round, 2 warpgroups
+  const double k = bytes ? 32 : 16;  // of one instruction; 4 a round, 2 warpgroups
   result.dot_flops_per_s = 2.0 * 64 * columns * k * 4 * 2 * rounds * blocks / seconds;
   return result;
 }

@@ -9,6 +9,7 @@
 #include "kernels/cuda/cuda_plan.h"
 #include "kernels/cuda/layer_program.h"
 #include "kernels/cuda/runtime/compiler.h"
+#include "kernels/cuda/runtime/telemetry.h"
 #include "kernels/cuda/schemes/cuda_scheme.h"
 #include "kernels/cuda/tile_config.h"
 
@@ -101,9 +102,15 @@ std::optional<Refusal> refuses_shape(const Layer& layer, const CudaScheme& schem
 
 std::optional<Refusal> refuses_layer(const Problem& problem) {
   const Layer& layer = problem.layer;
-  if (layer.dtype != Dtype::bf16) {
-    return Refusal{RefusalReason::scheme,
-                   "the cuda backend's kernels have bf16 activations, not fp16"};
+  if (const SchemeTraits traits = problem.scheme->traits();
+      traits.weight.element == Element::e4m3fnuz ||
+      traits.activation.element == Element::e4m3fnuz) {
+    return Refusal{
+        RefusalReason::scheme,
+        "Hopper's FP8 instructions read OCP E4M3, which no scale turns into FNUZ: with it "
+        "doubled 240 has no code, with it kept odd multiples of 2^-10 have none; the OCP "
+        "flavour of " +
+            problem.scheme->config_scheme() + " is served"};
   }
   if (find_scheme(*problem.scheme, layer) == nullptr) {
     return Refusal{RefusalReason::scheme, "the cuda backend has no kernel for scheme " +
@@ -158,6 +165,13 @@ class CudaBackend final : public Backend {
             .memory_bytes = (*gpu())->memory_bytes(),
             .last_level_cache_bytes = (*gpu())->l2_bytes(),
             .units = (*gpu())->multiprocessors()};
+  }
+
+  std::vector<unsigned> other_processes() const override {
+    if (!gpu()) return {};
+    const auto telemetry = Telemetry::open((*gpu())->pci_bus_id());
+    if (!telemetry) return {};
+    return telemetry->other_processes().value_or(std::vector<unsigned>{});
   }
 
   std::map<std::string, std::string> toolchain() const override { return compiler_and_driver(); }

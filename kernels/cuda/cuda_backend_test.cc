@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <bit>
 #include <ostream>
 
 #include "kernels/backend.h"
+#include "reference/dtype.h"
 #include "reference/error.h"
 #include "reference/inputs.h"
 #include "reference/oracle.h"
@@ -61,6 +61,11 @@ Config token_rows(std::int64_t cluster) {
            {"CLUSTER_SIZE", cluster},
            {"DEALT", 1}}};
 }
+Layer in_fp16(Layer layer) {
+  layer.dtype = Dtype::fp16;
+  return layer;
+}
+
 // Widths that end inside a tile of 128 or 256 and inside a step of K, fewer local experts than
 // global ones, and widths of whole tiles for the kinds that need them.
 std::vector<LayerCase> layer_cases() {
@@ -123,6 +128,30 @@ std::vector<LayerCase> layer_cases() {
        scaled_even,
        {{}, fp8(token_rows(1)), reduced(split(8, 2))}},
       {"static_ragged", "fp8_tensor_static", ragged, {{}, reduced(token_rows(1))}},
+      {"mx_ragged", "mxfp8", ragged, {{}, split(16, 2), split(64, 1000), whole(48)}},
+      {"mx_fine", "mxfp8_floor", fine, {{}, split(8, 2), whole(64)}},
+      {"mx_biased", "mxfp8", biased, {{}, split(32, 2)}},
+      {"mx_on_input", "mxfp8", scaled_first, {{}, whole(64)}},
+      {"int8_ragged", "w8a8_int8", ragged, {{}, split(16, 2), whole(96), token_rows(1)}},
+      {"int8_even",
+       "w8a8_int8",
+       scaled_even,
+       {split(64, 1000), whole(144), paired(80), token_rows(2)}},
+      {"int8_gelu", "w8a8_int8", gelu, {{}, whole(64)}},
+      {"fp16_ragged", "fp16", in_fp16(ragged), {{}, split(24, 1), whole(144), token_rows(1)}},
+      {"fp16_biased", "fp16", in_fp16(biased), {{}, paired(144), token_rows(2)}},
+      {"fp16_block", "fp8_block", in_fp16(even), {{}, split(16, 2), token_rows(1)}},
+      {"fp16_ptpc",
+       "fp8_ptpc",
+       in_fp16(scaled_even),
+       {{}, fp8(paired(80)), reduced(token_rows(2))}},
+      {"fp16_int8", "w8a8_int8", in_fp16(ragged), {{}, token_rows(1)}},
+      {"fp16_mx", "mxfp8", in_fp16(ragged), {{}, split(32, 2)}},
+      {"fp16_w4", "w4a16_g32_zp", in_fp16(ragged), {{}, few(split(48, 1)), few(whole(80))}},
+      {"fp16_w8", "w8a16_g64_zp", in_fp16(ragged), {{}, few(split(48, 1)), few(whole(80))}},
+      {"mxfp4", "mxfp4", ragged, {{}, few(split(24, 1000)), few(whole(96))}},
+      {"mxfp4_biased", "mxfp4", biased, {{}, few(split(8, 2)), few(whole(64))}},
+      {"fp16_mxfp4", "mxfp4", in_fp16(ragged), {{}, few(split(48, 1)), few(whole(80))}},
       {"w4", "w4a16_g128", ragged, {{}, few(split(24, 1000)), few(whole(96))}},
       {"w4_ordered", "w4a16_g32_zp_actorder", ragged, {{}, few(split(48, 1)), few(whole(80))}},
       {"w4_fine", "w4a16_g64_zp", fine, {{}, few(split(16, 1))}},
@@ -186,8 +215,7 @@ class OnDevice : public testing::TestWithParam<LayerCase> {
     const Truth truth = compute_truth(layer(), *problem_.scheme, numerics, *experts_, in.view(), 4);
     std::vector<double> values;
     for (const std::uint16_t bits : y)
-      values.push_back(
-          static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16)));
+      values.push_back(static_cast<double>(to_float(layer().dtype, bits)));
     const ErrorMetrics error = measure_error(values, truth.emulated, truth.magnitude, in.tokens,
                                              layer().hidden_size, {}, layer().dtype);
     const bool reduced = numerics.accumulate == Accumulate::reduced;
@@ -204,6 +232,26 @@ class OnDevice : public testing::TestWithParam<LayerCase> {
 
 INSTANTIATE_TEST_SUITE_P(Cuda, OnDevice, testing::ValuesIn(layer_cases()),
                          [](const auto& param) { return std::string(param.param.name); });
+
+// The same answer with and without a device: what is refused then is the device that is not here.
+TEST(Refusals, EverySchemeIsServedInBothDtypesButForFnuz) {
+  for (const Dtype dtype : {Dtype::bf16, Dtype::fp16}) {
+    const Layer layer = {
+        .experts = 8, .top_k = 2, .hidden_size = 512, .intermediate_size = 256, .dtype = dtype};
+    for (const char* name :
+         {"fp8_block", "fp8_block_frommx", "fp8_ptpc", "fp8_tensor", "fp8_tensor_static", "mxfp8",
+          "mxfp8_floor", "mxfp4", "w4a16_g32_zp", "w8a16_g64_actorder", "w8a8_int8"}) {
+      const auto refusal = cuda_backend().refuses({layer, make_scheme(name), 0});
+      EXPECT_TRUE(!refusal || refusal->reason == RefusalReason::device_absent) << name;
+    }
+    for (const char* name : {"fp8_block_fnuz", "fp8_ptpc_fnuz224", "mxfp8_fnuz"}) {
+      const auto refusal = cuda_backend().refuses({layer, make_scheme(name), 0});
+      ASSERT_TRUE(refusal.has_value()) << name;
+      EXPECT_EQ(refusal->reason, RefusalReason::scheme) << name;
+      EXPECT_NE(refusal->sentence.find("240 has no code"), std::string::npos) << name;
+    }
+  }
+}
 
 TEST_P(OnDevice, EveryKindOfTileAgreesWithTheOracle) {
   for (const std::int64_t tokens : {1, 3, 40, 200, 700}) {

@@ -15,6 +15,24 @@ namespace {
 
 constexpr std::int64_t longest_graph = 64;  // calls in one graph
 
+// What a profiler that was told to wait looks at, until the device is done.
+class ProfiledRange {
+ public:
+  explicit ProfiledRange(bool wanted) : wanted_(wanted) {
+    if (wanted_) require_driver().profiler_start();
+  }
+  ~ProfiledRange() {
+    if (!wanted_) return;
+    require_driver().ctx_synchronize();
+    require_driver().profiler_stop();
+  }
+  ProfiledRange(const ProfiledRange&) = delete;
+  ProfiledRange& operator=(const ProfiledRange&) = delete;
+
+ private:
+  bool wanted_;
+};
+
 // What the plans of one layer share, kept as long as one of them lives.
 struct Resident {
   Resident(const Gpu& on, const Problem& asked, const CudaScheme& served)
@@ -83,6 +101,7 @@ class CudaPlan final : public Plan {
     double seconds = 0;
     auto fault = guarded([&] {
       resident_->gpu.make_current();
+      const ProfiledRange range(request.profiled);
       seconds = request.cache == Cache::cold      ? run_cold(request)
                 : request.launch == Launch::graph ? run_graphs(request)
                                                   : run_eager(request);

@@ -31,8 +31,8 @@ ExpertBytes weight_bytes(const Problem& problem, const CudaScheme& scheme) {
             .w2 = packed_bytes(*scheme.integers, w2),
             .x_order = columns * sizeof(std::uint16_t)};
   }
-  return {.w13 = boxed_bytes(w13, scheme.element_bytes),
-          .w2 = boxed_bytes(w2, scheme.element_bytes),
+  return {.w13 = boxed_bytes(w13, scheme.element_bytes, scheme.scales),
+          .w2 = boxed_bytes(w2, scheme.element_bytes, scheme.scales),
           .w13_scale = scale_count(scheme.scales, w13) * sizeof(float),
           .w2_scale = scale_count(scheme.scales, w2) * sizeof(float)};
 }
@@ -104,8 +104,8 @@ void pack_expert(const CudaScheme& scheme, const ExpertBytes& bytes, Host& host)
   const ConstMatrix w13 = std::as_const(host.w13).view(), w2 = std::as_const(host.w2).view();
   host.scale13.resize(bytes.w13_scale / sizeof(float));
   host.scale2.resize(bytes.w2_scale / sizeof(float));
-  pack_boxes(w13, scheme.element_bytes, host.packed13);
-  pack_boxes(w2, scheme.element_bytes, host.packed2);
+  pack_boxes(w13, scheme.element_bytes, scheme.scales, host.packed13);
+  pack_boxes(w2, scheme.element_bytes, scheme.scales, host.packed2);
   pack_scales(scheme.scales, w13, host.scale13);
   pack_scales(scheme.scales, w2, host.scale2);
 }

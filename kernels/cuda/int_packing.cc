@@ -6,6 +6,8 @@
 
 #include "kernels/cuda/device/int_layout.h"
 #include "kernels/cuda/tile_rows.h"
+#include "reference/formats/bf16.h"
+#include "reference/formats/e8m0.h"
 
 namespace moegauge::cuda {
 namespace {
@@ -40,6 +42,7 @@ class Source {
   }
   std::uint8_t zero_point(std::int64_t row, std::int64_t group) const {
     if (format_.per_channel) group = 0;
+    if (format_.e2m1) return 0;
     if (!format_.zero_points || row < 0 || group >= groups_)
       return static_cast<std::uint8_t>(1 << (format_.bits - 1));
     if (format_.bits == 8) return byte_at(from_.zero_points, row * groups_ + group);
@@ -48,6 +51,8 @@ class Source {
   std::uint16_t scale(std::int64_t row, std::int64_t group) const {
     if (format_.per_channel && group < ceil_div(from_.shape.cols, format_.group)) group = 0;
     if (row < 0 || group >= groups_) return 0;
+    if (format_.e2m1)
+      return float_to_bf16(e8m0_to_float(byte_at(from_.scales, row * groups_ + group)));
     std::uint16_t bits = 0;
     std::memcpy(&bits, from_.scales.data() + (row * groups_ + group) * 2, sizeof bits);
     return bits;

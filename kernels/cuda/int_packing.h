@@ -1,4 +1,4 @@
-// Integer weights from canonical storage into the chunks that the layer kernel reads
+// Weights of four and eight bits from canonical storage into the chunks that the layer kernel reads
 // (device/int_layout.h). Plain CPU code, done once when a layer is loaded.
 #pragma once
 
@@ -16,6 +16,7 @@ struct IntFormat {
   std::int64_t group = 128;  // columns of a scale as packed: 32, 64 or 128
   bool per_channel = false;  // one canonical scale a row, repeated for each packed group
   bool zero_points = false;
+  bool e2m1 = false;     // floats of four bits with E8M0 scales, which are packed as bf16
   bool ordered = false;  // act_order: columns are sorted by group before they are packed
 
   friend bool operator==(const IntFormat&, const IntFormat&) = default;

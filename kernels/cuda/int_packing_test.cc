@@ -44,13 +44,13 @@ struct Reader {
     const auto line = static_cast<std::size_t>((box * 8 + warp_of_box) * 2 + column / 64) * lines +
                       (format.bits == 8 ? static_cast<std::size_t>(instruction % 4 / 2) : 0);
     const std::size_t at = line * 512 + static_cast<std::size_t>(lane) * 16;
-    int code = 0;
+    unsigned code = 0;
     if (format.bits == 4) {
       const auto word =
           read<std::uint32_t>(chunk, at + static_cast<std::size_t>(instruction % 4) * 4);
-      code = static_cast<int>(word >> (16 * half + 4 * reg) & 15);
+      code = word >> (16 * half + 4 * reg) & 15;
     } else {
-      code = static_cast<int>(
+      code = static_cast<unsigned>(
           chunk[at + static_cast<std::size_t>(instruction % 2 * 8 + reg * 2 + half)]);
     }
     // Per group: the scales of each warp's rows, a thread's two rows of both boxes together.
@@ -63,7 +63,12 @@ struct Reader {
     int zero = 1 << (format.bits - 1);
     if (format.zero_points)
       zero = static_cast<int>(chunk[codes + groups * 512 + group * 256 + place]);
-    return (code - zero) *
+    // E2M1: sign, two bits of exponent with bias 1, one of mantissa; 1 is the least, 0.5.
+    const double float_of_code =
+        (code & 8 ? -1 : 1) *
+        ((code & 6) == 0 ? (code & 1) * 0.5
+                         : std::ldexp(1 + (code & 1) * 0.5, static_cast<int>(code >> 1 & 3) - 1));
+    return (format.e2m1 ? float_of_code : static_cast<int>(code) - zero) *
            static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(scale) << 16));
   }
 };
@@ -131,7 +136,7 @@ TEST_P(IntPackingTest, EveryWeightIsWhereItsThreadReadsIt) {
 INSTANTIATE_TEST_SUITE_P(Formats, IntPackingTest,
                          testing::Values("w4a16_g128", "w4a16_g64_zp", "w4a16_g32_zp_actorder",
                                          "w4a16_channel_zp", "w8a16_g128_zp_actorder", "w8a16_g32",
-                                         "w8a16_channel"),
+                                         "w8a16_channel", "mxfp4"),
                          [](const auto& named) { return std::string(named.param); });
 
 TEST(ColumnOrder, IsStableByGroup) {

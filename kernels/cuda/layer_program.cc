@@ -55,7 +55,7 @@ CompileRequest program_request(const Layer& layer, const CudaScheme& scheme,
           boolean(layer.expert_bias) + ", " +
           boolean(scheme.block_scales() &&
                   scale_rows(layer.intermediate_size, layer.gate_up_order) != 64) +
-          ">;\n";
+          ", " + boolean(layer.dtype == Dtype::fp16) + ">;\n";
   text +=
       "static_assert(C::kSharedBytes == " + std::to_string(shared_bytes(layer, scheme, config)) +
       " && sizeof(moe::LayerArgs) == " + std::to_string(sizeof(moe::LayerArgs)) +

@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "kernels/cuda/ceilings.h"
+#include "reference/base/thread_pool.h"
 
 namespace moegauge::cuda {
 namespace {
@@ -26,6 +28,11 @@ std::vector<std::int32_t> first_local(std::size_t experts, std::int32_t local) {
   std::vector<std::int32_t> map(experts, -1);
   for (std::int32_t e = 0; e < local; ++e) map[static_cast<std::size_t>(e)] = e;
   return map;
+}
+
+Layer half(Layer layer) {
+  layer.dtype = Dtype::fp16;
+  return layer;
 }
 
 std::vector<Served> layers() {
@@ -54,6 +61,16 @@ std::vector<Served> layers() {
           {"narrow", "fp8_block", narrow},
           {"ragged", "fp8_tensor", ragged},
           {"llama-4-scout tp4", "fp8_tensor_static", scout},
+          {"qwen3-30b-a3b", "mxfp8", qwen3},
+          {"gelu with biases", "mxfp8", gelu},
+          {"narrow", "mxfp8_floor", narrow},
+          {"mixtral-8x7b tp2", "w8a8_int8", mixtral},
+          {"ragged", "w8a8_int8", ragged},
+          {"mixtral-8x7b tp2", "fp16", half(mixtral)},
+          {"ragged", "fp8_block", half(ragged)},
+          {"gpt-oss-20b", "mxfp4", gpt_oss},
+          {"ragged", "mxfp4", half(ragged)},
+          {"ragged", "w4a16_g32_zp", half(ragged)},
           {"mixtral-8x7b tp2", "w4a16_g128", mixtral},
           {"ragged", "w4a16_g32_zp_actorder", ragged},
           {"ragged", "w4a16_g64_zp", ragged},
@@ -82,6 +99,7 @@ void expect_clean(CompileRequest request, const std::string& what) {
 }
 
 TEST_F(LayerProgramTest, EveryHeuristicConfigurationCompilesCleanly) {
+  std::vector<std::pair<CompileRequest, std::string>> programs;
   for (const Served& served : layers()) {
     const auto scheme = make_scheme(served.scheme);
     const CudaScheme* cuda_scheme = find_scheme(*scheme, served.layer);
@@ -92,10 +110,16 @@ TEST_F(LayerProgramTest, EveryHeuristicConfigurationCompilesCleanly) {
       ASSERT_TRUE(config.has_value()) << config.error().sentence;
       if (std::ranges::find(seen, *config) != seen.end()) continue;
       seen.push_back(*config);
-      expect_clean(program_request(served.layer, *cuda_scheme, *config),
-                   std::string(served.what) + " M=" + std::to_string(tokens));
+      programs.emplace_back(
+          program_request(served.layer, *cuda_scheme, *config),
+          std::string(served.what) + " " + served.scheme + " M=" + std::to_string(tokens));
     }
   }
+  ThreadPool pool(ThreadPool::usable_processors());
+  pool.parallel_for(static_cast<std::int64_t>(programs.size()), [&](std::int64_t i) {
+    const auto& [request, what] = programs[static_cast<std::size_t>(i)];
+    expect_clean(request, what);
+  });
 }
 
 TEST_F(LayerProgramTest, CeilingsCompileCleanly) { expect_clean(ceilings_request(), "ceilings"); }

@@ -25,7 +25,12 @@ KINDS = {
     "pairs": "128, 4, {promote}, false, true, true, 1",
 }
 # Scheme, whether sums are promoted, the instruction.
-MEANT = [("fp8_block", True, "QGMMA"), ("fp8_ptpc", True, "QGMMA"), ("fp8_ptpc", False, "QGMMA"), ("bf16", False, "HGMMA")]
+MEANT = [("fp8_block", True, "QGMMA"), ("fp8_ptpc", True, "QGMMA"), ("fp8_ptpc", False, "QGMMA"), ("half", False, "HGMMA"), ("mxfp8", True, "QGMMA"),
+         ("w8a8_int8", False, "IGMMA"), ("e2m1", False, "HGMMA")]
+# Kinds of tile that a scheme does not have.
+WITHOUT = {"mxfp8": ("whole", "paired", "token_rows", "pairs"), "e2m1": ("paired", "token_rows", "pairs")}
+# What follows a tile's parameters: columns of a scale, zero points.
+WITH = {"e2m1": ", 32, false"}
 # Warp-level matrix instructions: what a kernel off the fast path would use.
 SLOW = re.compile(r"\b(HMMA|IMMA|QMMA)\b")
 
@@ -82,8 +87,10 @@ class Sass(unittest.TestCase):
     def test_every_kind_of_tile_multiplies_with_the_instruction_meant(self):
         for scheme, promote, instruction in MEANT:
             for kind, tile in KINDS.items():
+                if kind in WITHOUT.get(scheme, ()):
+                    continue
                 with self.subTest(scheme=scheme, promote=promote, kind=kind):
-                    code = disassemble(compile_layer("%s, %s, %s" % (scheme, SHAPE, tile.format(promote=str(promote).lower()))))
+                    code = disassemble(compile_layer("%s, %s, %s" % (scheme, SHAPE, tile.format(promote=str(promote).lower()) + WITH.get(scheme, ""))))
                     self.assertRegex(code, r"\b%s\b" % instruction)
                     self.assertRegex(code, r"\bUTMALDG\b")  # tokens
                     self.assertRegex(code, r"\bUBLKCP\b")  # weights

@@ -17,6 +17,7 @@ constexpr int widest_split_tile = 64;  // partial sums are kept for tiles up to 
 
 // The sums of both boxes and of one group of one box fit in registers up to this.
 int widest_integer_tile(const IntFormat& format) { return format.bits == 4 ? 96 : 80; }
+constexpr int widest_microscaling_tile = 64;  // and the sums of one instruction for each box
 
 struct Key {
   std::string_view name;
@@ -75,6 +76,14 @@ std::optional<Refusal> contradiction(const TileConfig& c, const Layer& layer,
                        std::to_string(c.swap_ab) + " and " + std::to_string(c.token_tile));
     }
   }
+  if (scheme.microscaling() &&
+      (!c.swap_ab || c.token_tile > widest_microscaling_tile || c.cluster != 1)) {
+    return bad_value(
+        "scales for 32 columns need SWAP_AB 1, CLUSTER_SIZE 1 and BLOCK_SIZE_M of at most " +
+        std::to_string(widest_microscaling_tile) + " (registers for sums), not " +
+        std::to_string(c.swap_ab) + ", " + std::to_string(c.cluster) + " and " +
+        std::to_string(c.token_tile));
+  }
   if (!c.swap_ab && scheme.block_scales() &&
       (layer.intermediate_size % 128 != 0 || layer.gate_up_order == GateUpOrder::interleaved)) {
     return bad_value(
@@ -99,7 +108,7 @@ std::optional<Refusal> contradiction(const TileConfig& c, const Layer& layer,
     return bad_value("PROMOTE 1 is for FP8; this scheme's sums are fp32 as they are");
   }
   if (!c.promote && scheme.must_promote) {
-    return bad_value("PROMOTE 0 is impossible here: block scales change every 128 of K");
+    return bad_value("PROMOTE 0 is impossible here: block scales change along K");
   }
   return std::nullopt;
 }
@@ -111,14 +120,18 @@ std::int64_t shared_bytes(const Layer& layer, const CudaScheme& scheme, const Ti
   const std::int64_t stage =
       scheme.integers
           ? align_up(static_cast<std::int64_t>(chunk_bytes(*scheme.integers)), 1024) + tile * 256
-          : 256 * 128 + tile * 128;
+          : box_chunk_bytes(scheme.scales) + tile * 128;
   const std::int64_t groups = tile_rows / scale_rows(layer.intermediate_size, layer.gate_up_order);
-  const std::int64_t scale = scheme.block_scales() ? align_up(groups * 4 + tile * 4, 16) : 0;
+  const std::int64_t scale = scheme.microscaling()   ? 4 * tile * 4
+                             : scheme.block_scales() ? align_up(groups * 4 + tile * 4, 16)
+                                                     : 0;
   const std::int64_t staged = std::min<std::int64_t>(tile, 64);
   const std::int64_t plain = 2 * staged * 128, quantised = tile * 144;
-  const std::int64_t staging =
-      scheme.block_scales() || !c.swap_ab ? std::max(plain, quantised) : plain;
-  const std::int64_t epilogue = staging + 3 * tile * 4 + (scheme.block_scales() ? 8 * tile * 4 : 0);
+  const std::int64_t staging = scheme.block_scales() || scheme.microscaling() || !c.swap_ab
+                                   ? std::max(plain, quantised)
+                                   : plain;
+  const std::int64_t maxima = scheme.microscaling() ? 12 : scheme.block_scales() ? 8 : 0;
+  const std::int64_t epilogue = staging + (3 + maxima) * tile * 4;
   const std::int64_t tables = align_up((layer.local_experts() + 1) * 12 + 24, 16);
   const std::int64_t barriers =
       c.stages * stage + align_up(epilogue, 16) + c.stages * scale + tables + c.stages * 16;
@@ -148,7 +161,9 @@ TileConfig heuristic_config(const Layer& layer, const CudaScheme& scheme, std::i
   // Shapes that clusters, or tokens on the 64-row side, do not serve.
   c.cluster = 1;
   if (!contradiction(c, layer, scheme)) return fitted(c, layer);
-  c.token_tile = scheme.integers ? widest_integer_tile(*scheme.integers) : 96;
+  c.token_tile = scheme.integers         ? widest_integer_tile(*scheme.integers)
+                 : scheme.microscaling() ? widest_microscaling_tile
+                                         : 96;
   c.swap_ab = true;
   return fitted(c, layer);
 }

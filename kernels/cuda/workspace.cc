@@ -69,8 +69,9 @@ Workspace::Workspace(const Layer& layer, const CudaScheme& scheme, const TileCon
       token_box_(config.swap_ab ? static_cast<unsigned>(config.token_tile) : 64u) {
   const std::int64_t pairs = tokens * layer.top_k, experts = layer.local_experts();
   const std::int64_t rows = (pairs + widest_tile + 63) / 64 * 64;
-  const std::int64_t k_groups = (layer.hidden_size + 127) / 128;
-  const std::int64_t inter = padded_inter(layer), n_groups = (inter + 127) / 128;
+  const std::int64_t units = scheme.microscaling() ? 4 : 1;  // scales for 128 columns
+  const std::int64_t k_groups = (layer.hidden_size + 127) / 128 * units;
+  const std::int64_t inter = padded_inter(layer), n_groups = (inter + 127) / 128 * units;
   take(args_.x_rows, size(rows * layer.hidden_size * element_bytes_));
   take(args_.x_scale, size(rows * k_groups * 4));
   take(args_.h_rows, size(rows * inter * element_bytes_));
@@ -102,9 +103,10 @@ Workspace::Workspace(const Layer& layer, const CudaScheme& scheme, const TileCon
   args_.row_pitch = static_cast<int>(rows);
   args_.chunk_tokens = chunk_tokens(tokens, layer);
   // 12 MB over the device, about prepare's time.
-  constexpr std::size_t early_bytes = std::size_t{3} * moe::kChunkBytes;
-  args_.early_stages = static_cast<int>(
-      early_bytes / (scheme.integers ? chunk_bytes(*scheme.integers) : moe::kChunkBytes));
+  args_.early_stages =
+      scheme.integers
+          ? static_cast<int>(std::size_t{3} * moe::kChunkBytes / chunk_bytes(*scheme.integers))
+          : 3;
   zeroed_ = Buffer(2 * sizeof(moe::u32));
   zeroed_.fill(stream, 0);
   args_.drawn = as<moe::u32>(zeroed_.get());

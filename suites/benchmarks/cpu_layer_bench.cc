@@ -177,7 +177,7 @@ Slot make_slot(const Layer& layer, std::int64_t tokens, std::mt19937& engine) {
   slot.weights.assign(slot.ids.size(), 0.125f);
   slot.distinct = slot.ids;
   std::ranges::sort(slot.distinct);
-  slot.distinct.erase(std::ranges::unique(slot.distinct).begin(), slot.distinct.end());
+  slot.distinct.erase(std::unique(slot.distinct.begin(), slot.distinct.end()), slot.distinct.end());
   return slot;
 }
 

@@ -124,7 +124,7 @@ std::string default_variant(const Layer& l, int tokens) {
   if (l.int_bits() != 0)
     return rows <= 5 ? "t8s8-split-dealt" : rows <= 9 ? "t16s8-split-dealt" : rows <= 18 ? "t24s7-split-dealt"
            : rows <= 40 ? "t48s5-split-dealt" : rows <= 128 ? "t64s5-split-dealt" : "t96s3-turn";
-  if (l.scheme == moe::Scheme::bf16)
+  if (l.scheme == moe::Scheme::half)
     return rows <= 2 ? "t8s4-split-reduced" : rows <= 8 ? "t16s4-split-reduced" : rows <= 18 ? "t32s4-split-dealt-reduced"
            : rows <= 40 ? "t64s4-split-dealt-reduced" : rows <= 80 ? "t96s4-turn-reduced" : "t128s4-pairs-reduced";
   if (l.scheme == moe::Scheme::fp8_ptpc)

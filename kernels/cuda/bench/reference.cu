@@ -31,7 +31,7 @@ struct Problem {
 };
 
 // Whether activations stay bf16.
-__device__ bool is_wide(int scheme) { return scheme >= int(moe::Scheme::bf16); }
+__device__ bool is_wide(int scheme) { return scheme >= int(moe::Scheme::half); }
 
 // Values of one row quantised: dequantised results without their scale, and the
 // scale of each group of 128 (ptpc: the same one for all).

@@ -5,6 +5,30 @@
 
 namespace moe {
 
+// Scale of a unit of activations that begins anew along K.
+template <class C>
+MOE_DEVICE float unit_scale(float amax) {
+  return C::kMxFloor ? mx_scale_floor(amax) : C::kMx ? mx_scale(amax) : block_scale(amax);
+}
+
+// Of a whole row. int8 has no NaN: a row that holds one gets it as its scale, and until then as a
+// magnitude of infinity, which no other element gives.
+template <class C>
+MOE_DEVICE float row_magnitude(float v) {
+  return C::kInt8 && v != v ? __uint_as_float(0x7f800000u) : finite_magnitude(v);
+}
+template <class C>
+MOE_DEVICE float row_scale(float amax) {
+  if constexpr (!C::kInt8) return token_scale(amax);
+  return amax < __uint_as_float(0x7f800000u) ? int8_scale(amax) : __uint_as_float(0x7fc00000u);
+}
+// Two scaled values as the bytes that are multiplied.
+template <class C>
+MOE_DEVICE u16 pack_codes(float low, float high) {
+  if constexpr (C::kInt8) return static_cast<u16>(int8_code(low) | int8_code(high) << 8);
+  return pack_e4m3(low, high);
+}
+
 // gelu(gate) * up, by erf; and by tanh, whose (1 + tanh(z)) / 2 is a sigmoid of 2 z.
 MOE_DEVICE float gelu_and_mul(float gate, float up) { return 0.5f * gate * erfcf(gate * -0.70710678118654752f) * up; }
 MOE_DEVICE float gelu_tanh_and_mul(float gate, float up) {

@@ -12,6 +12,9 @@ namespace moe {
 
 constexpr int kTileRows = 256, kBoxRows = 128, kStepBytes = 128, kPieceBytes = 16;
 constexpr int kBoxBytes = kBoxRows * kStepBytes, kChunkBytes = kTileRows * kStepBytes;
+// Microscaling: behind the boxes a word for each row of the tile, at int_scale_place(row), with the
+// E8M0 scales of the step's four units in its bytes.
+constexpr int kMxUnit = 32, kMxScaleBytes = kTileRows * 4;
 
 // Place in a chunk of the 16-byte piece `piece` (0..7) of a row of the tile.
 MOE_BOTH constexpr int piece_place(int row, int piece) {

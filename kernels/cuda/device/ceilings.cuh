@@ -25,9 +25,18 @@ __global__ void __launch_bounds__(kCeilingThreads) read_kernel(const uint4* from
 }
 
 // Two warpgroups repeat 64 x 192 products from shared memory that holds random finite values.
-// kFp8: E4M3, 32 of K an instruction; else bf16, 16 of K.
+// E4M3 and int8 have 32 of K an instruction, bf16 16.
+enum class Dot { e4m3, bf16, s8 };
+template <Dot kDot>
+struct DotSum {
+  using Type = float;
+};
+template <>
+struct DotSum<Dot::s8> {
+  using Type = int;
+};
 constexpr int kCeilingColumns = 192;
-template <bool kFp8>
+template <Dot kDot>
 __global__ void __launch_bounds__(kCeilingThreads, 1) dot_kernel(int rounds, float* out) {
   extern __shared__ u8 shared_raw[];
   const u32 raw = smem_address(shared_raw);
@@ -37,19 +46,20 @@ __global__ void __launch_bounds__(kCeilingThreads, 1) dot_kernel(int rounds, flo
     u32 v = (i + blockIdx.x * kWords) * 0x9e3779b9u;
     v = (v ^ (v >> 15)) * 0x85ebca6bu;
     // No NaN in either format, magnitudes below 4.
-    reinterpret_cast<u32*>(shared)[i] = (v ^ (v >> 13)) & (kFp8 ? 0xb7b7b7b7u : 0xbfffbfffu);
+    reinterpret_cast<u32*>(shared)[i] = (v ^ (v >> 13)) & (kDot == Dot::bf16 ? 0xbfffbfffu : 0xb7b7b7b7u);
   }
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   __syncthreads();
   const u32 base = smem_address(shared);
   const u32 a = wgmma_descriptor(base + (threadIdx.x / 128) * 64 * 128);
   const u32 b = wgmma_descriptor(base + 2 * 64 * 128);
-  float sum[kCeilingColumns / 2] = {};
+  typename DotSum<kDot>::Type sum[kCeilingColumns / 2] = {};
   for (int r = 0; r < rounds; ++r) {
     wgmma_begin();
 #pragma unroll
     for (int k = 0; k < 4; ++k) {  // 32 bytes of K an instruction, as descriptors count: 2 units of 16
-      if constexpr (kFp8) Wgmma<kCeilingColumns>::e4m3(sum, a + 2 * k, b + 2 * k, 1);
+      if constexpr (kDot == Dot::e4m3) Wgmma<kCeilingColumns>::e4m3(sum, a + 2 * k, b + 2 * k, 1);
+      else if constexpr (kDot == Dot::s8) Wgmma<kCeilingColumns>::s8(sum, a + 2 * k, b + 2 * k, 1);
       else Wgmma<kCeilingColumns>::bf16(sum, a + 2 * k, b + 2 * k, 1);
     }
     wgmma_commit();
@@ -57,7 +67,7 @@ __global__ void __launch_bounds__(kCeilingThreads, 1) dot_kernel(int rounds, flo
   }
   float all = 0.0f;
 #pragma unroll
-  for (int i = 0; i < kCeilingColumns / 2; ++i) all += sum[i];
+  for (int i = 0; i < kCeilingColumns / 2; ++i) all += static_cast<float>(sum[i]);
   if (all == 0.123456789f) *out = all;
 }
 

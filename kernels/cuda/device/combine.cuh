@@ -1,21 +1,22 @@
 // Last kernel of a layer: y[m] = sum over the token's local pairs, in choice
-// order, fp32 sum of the bf16 weighted pair outputs, then bf16.
+// order, fp32 sum of the weighted pair outputs in 16 bits, then 16 bits.
 #pragma once
-#include "kernels/device/numeric.h"
 #include "kernels/cuda/device/config.cuh"
 
 namespace moe {
 
-MOE_DEVICE void add_bf16x8(float (&sum)[8], const uint4& v) {
+template <class C>
+MOE_DEVICE void add_eight(float (&sum)[8], const uint4& v) {
   const u32 w[4] = {v.x, v.y, v.z, v.w};
 #pragma unroll
   for (int e = 0; e < 4; ++e) {
-    sum[2 * e] += bf16_low(w[e]);
-    sum[2 * e + 1] += bf16_high(w[e]);
+    sum[2 * e] += C::H::low(w[e]);
+    sum[2 * e + 1] += C::H::high(w[e]);
   }
 }
-MOE_DEVICE uint4 pack_bf16x8(const float (&s)[8]) {
-  return make_uint4(pack_bf16(s[0], s[1]), pack_bf16(s[2], s[3]), pack_bf16(s[4], s[5]), pack_bf16(s[6], s[7]));
+template <class C>
+MOE_DEVICE uint4 pack_eight(const float (&s)[8]) {
+  return make_uint4(C::H::pack(s[0], s[1]), C::H::pack(s[2], s[3]), C::H::pack(s[4], s[5]), C::H::pack(s[6], s[7]));
 }
 
 // Few pairs: the block that finishes the last of the down projection's tiles of 256 columns sums them
@@ -34,8 +35,8 @@ MOE_DEVICE void combine_columns(const LayerArgs& args, int weight_tile, int thre
     }
     float sum[8] = {};
 #pragma unroll
-    for (int t = 0; t < C::kTopK; ++t) add_bf16x8(sum, v[t]);
-    *reinterpret_cast<uint4*>(args.y + static_cast<i64>(token) * C::kHidden + column) = pack_bf16x8(sum);
+    for (int t = 0; t < C::kTopK; ++t) add_eight<C>(sum, v[t]);
+    *reinterpret_cast<uint4*>(args.y + static_cast<i64>(token) * C::kHidden + column) = pack_eight<C>(sum);
   }
 }
 
@@ -65,8 +66,8 @@ MOE_DEVICE void combine_staged(const LayerArgs& args, int token, const int (&row
     float sum[8] = {};
 #pragma unroll
     for (int t = 0; t < C::kTopK; ++t)
-      if (rows[t] >= 0) add_bf16x8(sum, reinterpret_cast<const uint4*>(staged[t])[v]);
-    reinterpret_cast<uint4*>(args.y + static_cast<i64>(token) * C::kHidden)[v] = pack_bf16x8(sum);
+      if (rows[t] >= 0) add_eight<C>(sum, reinterpret_cast<const uint4*>(staged[t])[v]);
+    reinterpret_cast<uint4*>(args.y + static_cast<i64>(token) * C::kHidden)[v] = pack_eight<C>(sum);
   }
 }
 
@@ -99,7 +100,7 @@ __global__ void __launch_bounds__(kCombineThreads) combine_kernel(const __grid_c
         v[t] = rows[t] < 0 ? make_uint4(0, 0, 0, 0)
                            : __ldcs(reinterpret_cast<const uint4*>(args.pair_out + static_cast<i64>(rows[t]) * C::kHidden) + v0);
 #pragma unroll
-      for (int t = 0; t < C::kTopK; ++t) add_bf16x8(sum[0], v[t]);
+      for (int t = 0; t < C::kTopK; ++t) add_eight<C>(sum[0], v[t]);
     }
 #pragma unroll
     for (int t = 0; t < (kAtOnce == 1 ? 0 : C::kTopK); ++t) {
@@ -112,11 +113,11 @@ __global__ void __launch_bounds__(kCombineThreads) combine_kernel(const __grid_c
         v[i] = at < kVectors ? __ldcs(src + at) : make_uint4(0, 0, 0, 0);
       }
 #pragma unroll
-      for (int i = 0; i < kAtOnce; ++i) add_bf16x8(sum[i], v[i]);
+      for (int i = 0; i < kAtOnce; ++i) add_eight<C>(sum[i], v[i]);
     }
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i)
-      if (v0 + i * kCombineThreads < kVectors) reinterpret_cast<uint4*>(y)[v0 + i * kCombineThreads] = pack_bf16x8(sum[i]);
+      if (v0 + i * kCombineThreads < kVectors) reinterpret_cast<uint4*>(y)[v0 + i * kCombineThreads] = pack_eight<C>(sum[i]);
   }
 }
 

@@ -9,7 +9,7 @@ namespace moe {
 template <class C>
 struct Scratch {
   u8* staging;
-  float *column_factor, *column_inverse, *warp_max;
+  float *column_factor, *column_inverse, *warp_max, *unit_inverse;
   int* column_token;
   MOE_DEVICE explicit Scratch(u8* base) {
     staging = base;
@@ -17,14 +17,15 @@ struct Scratch {
     column_inverse = column_factor + C::kTokenTile;
     column_token = reinterpret_cast<int*>(column_inverse + C::kTokenTile);
     warp_max = reinterpret_cast<float*>(column_token + C::kTokenTile);
+    unit_inverse = C::kMx ? warp_max + 8 * C::kTokenTile : column_inverse;
   }
 };
 
-// Stores one warpgroup's 64 rows by kTokenTile tokens as bf16 rows of tokens:
+// Stores one warpgroup's 64 rows by kTokenTile tokens as 16-bit rows of tokens:
 // dst points at (token 0, this block's first column); columns from `limit` on are
 // outside the matrix. row_of maps a token of the tile to its row of dst.
 template <class C, class RowOf>
-MOE_DEVICE void store_bf16(const Tile<C>& v, const Scratch<C>& scratch, const Place& at, u16* dst, i64 pitch, int rows,
+MOE_DEVICE void store_half(const Tile<C>& v, const Scratch<C>& scratch, const Place& at, u16* dst, i64 pitch, int rows,
                            int limit, RowOf row_of) {
   u8* staging = scratch.staging + at.group * C::kStageTokens * 128;
   const u32 staging_address = smem_address(staging);
@@ -44,11 +45,11 @@ MOE_DEVICE void store_bf16(const Tile<C>& v, const Scratch<C>& scratch, const Pl
       if (t0 + 8 * j >= C::kTokenTile) break;
       const float* p = &v[(t0 / 8 + j) * 4];
       if (t0 + 8 * (j + 1) < C::kTokenTile && j + 1 < kWidth / 8) {
-        store_matrix_transposed(address(8 * (j + jj) + at.lane % 8, at.warp * 2 + i), pack_bf16(p[0], p[1]),
-                                pack_bf16(p[2], p[3]), pack_bf16(p[4], p[5]), pack_bf16(p[6], p[7]));
+        store_matrix_transposed(address(8 * (j + jj) + at.lane % 8, at.warp * 2 + i), C::H::pack(p[0], p[1]),
+                                C::H::pack(p[2], p[3]), C::H::pack(p[4], p[5]), C::H::pack(p[6], p[7]));
       } else {
-        store_matrix_transposed(address(8 * j + at.lane % 8, at.warp * 2 + i), pack_bf16(p[0], p[1]),
-                                pack_bf16(p[2], p[3]));
+        store_matrix_transposed(address(8 * j + at.lane % 8, at.warp * 2 + i), C::H::pack(p[0], p[1]),
+                                C::H::pack(p[2], p[3]));
       }
     }
     sync_group(at.group);
@@ -69,7 +70,8 @@ MOE_DEVICE void publish(u32* counter, const Place& at) {
   if (at.thread == 0) add_release(counter, 1);  // releases what the barrier gathered
 }
 
-// Block FP8: activation, amax over the 128 columns of both warpgroups, E4M3.
+// Block FP8: activation, amax over the 128 columns of both warpgroups (microscaling: over the 32 of two
+// warps), E4M3.
 template <class C>
 MOE_DEVICE void finish_gate_up_block(const LayerArgs& args, const Segment& s, Tile<C>& gate, const Tile<C>& up,
                                      const Scratch<C>& scratch, const Place& at) {
@@ -87,22 +89,26 @@ MOE_DEVICE void finish_gate_up_block(const LayerArgs& args, const Segment& s, Ti
     }
   }
   sync_math();
-  if (at.thread < C::kTokenTile) {
+  constexpr int kWarps = 8 / C::kUnits;  // of a unit
+#pragma unroll
+  for (int i = at.thread; i < C::kUnits * C::kTokenTile; i += kMathThreads) {
+    const int unit = i / C::kTokenTile, token = i % C::kTokenTile;
     float amax = 0.0f;
 #pragma unroll
-    for (int w = 0; w < 8; ++w) amax = fmaxf(amax, scratch.warp_max[w * C::kTokenTile + at.thread]);
-    const float scale = block_scale(amax);
-    scratch.column_inverse[at.thread] = 1.0f / scale;
-    if (at.thread < s.rows) args.h_scale[static_cast<i64>(s.weight_tile) * args.row_pitch + s.row + at.thread] = scale;
+    for (int w = 0; w < kWarps; ++w) amax = fmaxf(amax, scratch.warp_max[(unit * kWarps + w) * C::kTokenTile + token]);
+    const float scale = unit_scale<C>(amax);
+    scratch.unit_inverse[i] = 1.0f / scale;
+    if (token < s.rows) args.h_scale[static_cast<i64>(s.weight_tile * C::kUnits + unit) * args.row_pitch + s.row + token] = scale;
   }
   sync_math();
   const int column = at.group * 64 + at.warp * 16 + at.lane / 4;
+  const float* inverses = scratch.unit_inverse + (at.group * 4 + at.warp) / kWarps * C::kTokenTile;
 #pragma unroll
   for (int j = 0; j < C::kTokenTile / 8; ++j) {
 #pragma unroll
     for (int c = 0; c < 2; ++c) {
       const int token = 8 * j + 2 * (at.lane % 4) + c;
-      const float inverse = scratch.column_inverse[token];
+      const float inverse = inverses[token];
       const u16 q = pack_e4m3(gate[4 * j + c] * inverse, gate[4 * j + 2 + c] * inverse);
       scratch.staging[token * C::kQuantPitch + column] = static_cast<u8>(q);
       scratch.staging[token * C::kQuantPitch + column + 8] = static_cast<u8>(q >> 8);
@@ -119,7 +125,7 @@ MOE_DEVICE void finish_gate_up_block(const LayerArgs& args, const Segment& s, Ti
   publish(&args.counters[s.token_tile], at);
 }
 
-// Per-token FP8: a row's scale needs all N columns, so the block that finishes the
+// Per-token codes: a row's scale needs all N columns, so the block that finishes the
 // last gate/up tile of a token tile quantises its rows, a warp a row.
 template <class C>
 MOE_DEVICE void quantise_rows(const LayerArgs& args, const Segment& s, const Place& at) {
@@ -127,7 +133,7 @@ MOE_DEVICE void quantise_rows(const LayerArgs& args, const Segment& s, const Pla
                         C::kTensorGiven ? args.tensor_scale[1] : 0.0f);
 }
 
-// bf16 activations in memory (bf16 scheme), or on their way to per-token FP8.
+// 16-bit activations in memory, as they stay or on their way to per-token codes.
 template <class C>
 MOE_DEVICE void finish_gate_up_wide(const LayerArgs& args, const Segment& s, Tile<C>& gate, const Tile<C>& up,
                                     const Scratch<C>& scratch, const Place& at, int* shared_flag) {
@@ -135,7 +141,7 @@ MOE_DEVICE void finish_gate_up_wide(const LayerArgs& args, const Segment& s, Til
   const int column = s.weight_tile * 128 + at.group * 64;
   u16* dst = (C::kChannelScales ? args.h_wide : reinterpret_cast<u16*>(args.h_rows)) +
              static_cast<i64>(s.row) * C::kInter + column;
-  store_bf16<C>(gate, scratch, at, dst, C::kInter, s.rows, C::kInter - column, [](int t) { return static_cast<i64>(t); });
+  store_half<C>(gate, scratch, at, dst, C::kInter, s.rows, C::kInter - column, [](int t) { return static_cast<i64>(t); });
   if constexpr (C::kTensorAmax) return;  // quantise_tensor does the rest
   if constexpr (C::kChannelScales) {
     sync_math();
@@ -149,16 +155,16 @@ MOE_DEVICE void finish_gate_up_wide(const LayerArgs& args, const Segment& s, Til
   publish(&args.counters[s.token_tile], at);
 }
 
-// Weighted rows of the down projection, bf16, to pair_out or straight to y.
+// Weighted rows of the down projection, 16 bits, to pair_out or straight to y.
 template <class C>
 MOE_DEVICE void finish_down(const LayerArgs& args, const Segment& s, const Tile<C>& v, int box, const Scratch<C>& scratch,
                             const Place& at) {
   const int column = s.weight_tile * 256 + box * 128 + at.group * 64;
   if (C::kDirect) {
-    store_bf16<C>(v, scratch, at, args.y + column, C::kHidden, s.rows, C::kHidden - column,
+    store_half<C>(v, scratch, at, args.y + column, C::kHidden, s.rows, C::kHidden - column,
                   [&](int t) { return static_cast<i64>(scratch.column_token[t]); });
   } else {
-    store_bf16<C>(v, scratch, at, args.pair_out + static_cast<i64>(s.row) * C::kHidden + column, C::kHidden, s.rows,
+    store_half<C>(v, scratch, at, args.pair_out + static_cast<i64>(s.row) * C::kHidden + column, C::kHidden, s.rows,
                   C::kHidden - column, [](int t) { return static_cast<i64>(t); });
   }
 }

@@ -3,8 +3,8 @@
 //
 // A matrix is cut into tiles of 256 rows (gate/up: 128 gate rows, then the 128 up rows that go with
 // them) and steps of 128 columns of K. Each (expert, tile, step) is one contiguous chunk: the
-// codes, the bf16 scales of the step's groups, their zero points as bytes. What lies outside the
-// matrix has its group's zero point as code.
+// codes, the 16-bit scales of the step's groups, their zero points as bytes. What lies outside the
+// matrix has its group's zero point as code. MXFP4 is the same with E2M1 codes and scales in bf16.
 #pragma once
 #include "kernels/device/platform.h"
 

@@ -1,5 +1,5 @@
-// The main loop for integer weights: codes go from the ring through registers, where they become
-// exact small integers in bf16, straight into wgmma as its A operand. A group's products are summed by
+// The main loop for weights of few bits: codes go from the ring through registers, where they become
+// exact small integers (E2M1: exact floats) in the layer's 16-bit type, straight into wgmma as its A operand. A group's products are summed by
 // themselves and its scales multiply that fp32 sum, so a weight is never rounded.
 #pragma once
 #include "kernels/cuda/device/multiply.cuh"
@@ -16,14 +16,18 @@ MOE_DEVICE u32 shared_half(u32 address) {
   asm volatile("ld.shared.b16 %0, [%1];" : "=h"(v) : "r"(address));
   return v;
 }
-MOE_DEVICE uint4 shared_line(u32 address) {
-  uint4 v;
-  asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(address));
-  return v;
-}
-MOE_DEVICE u32 subtract_bf16x2(u32 a, u32 b) {
+template <bool kFp16>
+MOE_DEVICE u32 subtract_pair(u32 a, u32 b) {
   u32 d;
-  asm("sub.rn.bf16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+  if constexpr (kFp16) asm("sub.rn.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+  else asm("sub.rn.bf16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+  return d;
+}
+template <bool kFp16>
+MOE_DEVICE u32 multiply_pair(u32 a, u32 b) {
+  u32 d;
+  if constexpr (kFp16) asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+  else asm("mul.rn.bf16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
   return d;
 }
 
@@ -34,29 +38,46 @@ MOE_DEVICE u32 masked_or(u32 a, u32 mask, u32 bits) {
   return d;
 }
 
-// What is taken from a code to give its integer, for a thread's two rows: 128 + zero point twice in
-// bf16 (four bits), 2^23 + zero point in fp32 (eight bits).
+// What is taken from a code to give its integer, for a thread's two rows: 128 (fp16: 1024) + zero point
+// twice in 16 bits (four bits), 2^23 + zero point in fp32 (eight bits).
 struct IntZero {
   u32 row[2];
 };
 template <class C>
 MOE_DEVICE IntZero int_zero(u32 zero_points) {
   if constexpr (C::kIntBits == 4) {
-    if constexpr (!C::kZeroPoints) return {{0x43084308u, 0x43084308u}};
-    return {{(zero_points & 0xffu) * 0x10001u | 0x43004300u, (zero_points >> 8) * 0x10001u | 0x43004300u}};
+    constexpr u32 one = C::kFp16 ? 0x64006400u : 0x43004300u;
+    if constexpr (!C::kZeroPoints) return {{one | 0x00080008u, one | 0x00080008u}};
+    return {{(zero_points & 0xffu) * 0x10001u | one, (zero_points >> 8) * 0x10001u | one}};
   } else {
     if constexpr (!C::kZeroPoints) return {{0x4b000080u, 0x4b000080u}};
     return {{(zero_points & 0xffu) | 0x4b000000u, (zero_points >> 8) | 0x4b000000u}};
   }
 }
 
-// Four-bit code c in a bf16 whose exponent makes the last mantissa bit 1 is 128 + c.
+// Four-bit code c in a bf16 (fp16) whose exponent makes the last mantissa bit 1 is 128 (1024) + c.
+template <class C>
 MOE_DEVICE void integers_of_word(u32 (&a)[4], u32 word, const IntZero& zero) {
 #pragma unroll
-  for (int i = 0; i < 4; ++i) a[i] = subtract_bf16x2(masked_or(word >> (4 * i), 0x000f000fu, 0x43004300u), zero.row[i % 2]);
+  for (int i = 0; i < 4; ++i)
+    a[i] = subtract_pair<C::kFp16>(masked_or(word >> (4 * i), 0x000f000fu, C::kFp16 ? 0x64006400u : 0x43004300u), zero.row[i % 2]);
+}
+// E2M1 is sign, two bits of exponent and one of mantissa. Its last three bits as the last exponent bits
+// and first mantissa bit of a wider format are the same number, subnormal or not, but for the
+// exponents' biases: times 2^126 (fp16: 2^14).
+template <class C>
+MOE_DEVICE void floats_of_word(u32 (&a)[4], u32 word) {
+  constexpr int kPlace = C::kFp16 ? 9 : 6;
+  constexpr u32 kMask = 0x00070007u << kPlace, kBias = C::kFp16 ? 0x74007400u : 0x7e807e80u;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const u32 magnitude = 4 * i < kPlace ? word << (kPlace - 4 * i & 31) : word >> (4 * i - kPlace & 31);
+    a[i] = multiply_pair<C::kFp16>((magnitude & kMask) | (word << (12 - 4 * i) & 0x80008000u), kBias);
+  }
 }
 // Eight-bit code c as the last byte of an fp32 with the exponent of 2^23 is 2^23 + c. The integers
 // have at most eight significant bits, which bf16 holds.
+template <class C>
 MOE_DEVICE void integers_of_words(u32 (&a)[4], u32 low, u32 high, const IntZero& zero) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
@@ -64,14 +85,15 @@ MOE_DEVICE void integers_of_words(u32 (&a)[4], u32 low, u32 high, const IntZero&
     const float offset = __uint_as_float(zero.row[i % 2]);
     const float v0 = __uint_as_float(__byte_perm(word, 0x4b000000u, 0x7650u | first)) - offset;
     const float v1 = __uint_as_float(__byte_perm(word, 0x4b000000u, 0x7650u | (first + 1))) - offset;
-    a[i] = pack_bf16(v0, v1);
+    a[i] = C::H::pack(v0, v1);
   }
 }
 
 // sum += part times the scales of a thread's two rows.
 template <class C>
 MOE_DEVICE void add_scaled(Tile<C>& sum, const Tile<C>& part, u32 scales) {
-  const float s0 = bf16_low(scales), s1 = bf16_high(scales);
+  using Scale = Half<C::kFp16 && !C::kE2m1>;  // E8M0 fits bf16 only
+  const float s0 = Scale::low(scales), s1 = Scale::high(scales);
 #pragma unroll
   for (int j = 0; j < C::kTokenTile / 8; ++j) {
     sum[4 * j] = fmaf(part[4 * j], s0, sum[4 * j]);
@@ -136,10 +158,12 @@ MOE_DEVICE void convert_codes(u32 (&a)[IntPieces<C>::kInstructions][4], const ui
     const int i = first + k;
     if constexpr (C::kIntBits == 4) {
       const uint4& line = lines[0];
-      integers_of_word(a[k], i == 0 ? line.x : i == 1 ? line.y : i == 2 ? line.z : line.w, zero);
+      const u32 word = i == 0 ? line.x : i == 1 ? line.y : i == 2 ? line.z : line.w;
+      if constexpr (C::kE2m1) floats_of_word<C>(a[k], word);
+      else integers_of_word<C>(a[k], word, zero);
     } else {
       const uint4& line = lines[i / 2];
-      integers_of_words(a[k], i % 2 == 0 ? line.x : line.z, i % 2 == 0 ? line.y : line.w, zero);
+      integers_of_words<C>(a[k], i % 2 == 0 ? line.x : line.z, i % 2 == 0 ? line.y : line.w, zero);
     }
   }
 }
@@ -200,7 +224,10 @@ MOE_DEVICE void multiply_pieces(const Ring<C>& ring, IntProgress<C>& p, Tile<C>&
     const int i = start + k;
     const u32 token = wgmma_descriptor(tokens + i / 4 * (C::kTokenTile * 128)) + 2 * (i % 4);
 #pragma unroll
-    for (int b = 0; b < P::kBoxes; ++b) Wgmma<C::kTokenTile>::bf16_registers(p.part[b], a[b][k], token, !(first && k == 0));
+    for (int b = 0; b < P::kBoxes; ++b) {
+      if constexpr (C::kFp16) Wgmma<C::kTokenTile>::f16_registers(p.part[b], a[b][k], token, !(first && k == 0));
+      else Wgmma<C::kTokenTile>::bf16_registers(p.part[b], a[b][k], token, !(first && k == 0));
+    }
   }
   wgmma_commit();
   if constexpr (!first) {

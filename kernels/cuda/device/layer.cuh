@@ -190,6 +190,8 @@ MOE_DEVICE void math_loop(const LayerArgs& args, u8* shared, int* shared_flag, i
     if (at.thread == 0) MOE_STAMP(args, s.phase == 0 ? 4 : 8);
     const int steps = s.last_step - s.step;
     if constexpr (C::kIntBits != 0) multiply_integers<C>(ring, steps, sum0, sum1, at);
+    else if constexpr (C::kInt8) multiply_int8<C>(ring, steps, sum0, sum1, at.group, at.lane);
+    else if constexpr (C::kMx) multiply_mx<C>(ring, steps, sum0, sum1, at);
     else if constexpr (C::kPromote) multiply_promoted<C>(ring, steps, sum0, sum1, at.group, at.warp, at.lane);
     else multiply_plain<C>(ring, steps, sum0, sum1, at.group, at.lane);
     if (at.thread == 0) MOE_STAMP(args, s.phase == 0 ? 5 : 9);
@@ -221,7 +223,8 @@ MOE_DEVICE void math_loop_rows(const LayerArgs& args, u8* shared, int* group_fla
     prefetch_rows<C>(args, s, at, ahead);
     const int steps = s.last_step;
     const bool busy = at.group * 64 < s.rows;
-    if constexpr (C::kPromote) multiply_rows_promoted<C>(ring, steps, sum0, sum1, at, busy);
+    if constexpr (C::kInt8) multiply_rows_int8<C>(ring, steps, sum0, sum1, at, busy);
+    else if constexpr (C::kPromote) multiply_rows_promoted<C>(ring, steps, sum0, sum1, at, busy);
     else multiply_rows_plain<C>(ring, steps, sum0, sum1, at, busy);
     finish_rows<C>(args, s, sum0, sum1, shared + C::kEpilogueOffset, place_again(at), ahead, group_flags);
     barrier_arrive(queue.empty());

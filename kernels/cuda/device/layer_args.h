@@ -44,9 +44,9 @@ struct LayerArgs {
   u16* y;              // [M, K] bf16
   // Workspace. A row is a local pair, grouped by expert; row_pitch >= rows + tile.
   u8* x_rows;         // [row_pitch, K] quantised (or bf16) tokens
-  float* x_scale;     // block: [K/128, row_pitch]; ptpc: [row_pitch]
+  float* x_scale;     // block: [K/128, row_pitch]; mxfp8: [4 K/128, row_pitch]; ptpc: [row_pitch]
   u8* h_rows;         // [row_pitch, N] activations, quantised or bf16
-  float* h_scale;     // block: [N/128, row_pitch]; ptpc: [row_pitch]
+  float* h_scale;     // block: [N/128, row_pitch]; mxfp8: [4 N/128, row_pitch]; ptpc: [row_pitch]
   u16* h_wide;        // ptpc: [row_pitch, N] bf16 before quantisation
   u16* pair_out;      // [row_pitch, K] bf16, weighted
   float* row_weight;  // [row_pitch]

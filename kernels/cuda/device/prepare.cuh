@@ -3,7 +3,7 @@
 #pragma once
 #include "kernels/device/align.h"
 #include "kernels/device/rules.h"
-#include "kernels/cuda/device/config.cuh"
+#include "kernels/cuda/device/activation.cuh"
 
 namespace moe {
 
@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(kPrepareThreads) count_kernel(const __grid_con
 }
 
 struct Vec8 {
-  u32 w[4];  // eight bf16
+  u32 w[4];  // eight elements of x
 };
 
 MOE_DEVICE Vec8 load8(const u16* p) {
@@ -31,25 +31,27 @@ MOE_DEVICE Vec8 load8(const u16* p) {
   return {{v.x, v.y, v.z, v.w}};
 }
 // Largest finite magnitude of eight; `finite` turns false when some are not.
+template <class C>
 MOE_DEVICE float max8(const Vec8& v, bool& finite) {
   const u32 pair = max_magnitude_bf16(max_magnitude_bf16(v.w[0], v.w[1]), max_magnitude_bf16(v.w[2], v.w[3]));
   const u32 bits = max(pair & 0xffffu, pair >> 16);
-  if (bits < 0x7f80u) return __uint_as_float(bits << 16);
+  if (bits < C::H::kInfinity) return C::H::low(bits);
   finite = false;
   float amax = 0.0f;
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    amax = fmaxf(amax, fmaxf(finite_magnitude(bf16_low(v.w[i])), finite_magnitude(bf16_high(v.w[i]))));
+    amax = fmaxf(amax, fmaxf(row_magnitude<C>(C::H::low(v.w[i])), row_magnitude<C>(C::H::high(v.w[i]))));
   return amax;
 }
+template <class C>
 MOE_DEVICE uint2 quantise8(const Vec8& v, float scale, bool finite) {
   const float r = __frcp_rn(scale);
   u16 q[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    const float a = bf16_low(v.w[i]), b = bf16_high(v.w[i]);
-    q[i] = finite ? pack_e4m3(divide_finite(a, scale, r), divide_finite(b, scale, r))
-                  : pack_e4m3(divide_by_scale(a, scale, r), divide_by_scale(b, scale, r));
+    const float a = C::H::low(v.w[i]), b = C::H::high(v.w[i]);
+    q[i] = finite ? pack_codes<C>(divide_finite(a, scale, r), divide_finite(b, scale, r))
+                  : pack_codes<C>(divide_by_scale(a, scale, r), divide_by_scale(b, scale, r));
   }
   return make_uint2(q[0] | (static_cast<u32>(q[1]) << 16), q[2] | (static_cast<u32>(q[3]) << 16));
 }
@@ -63,7 +65,7 @@ __global__ void __launch_bounds__(kPrepareThreads) amax_kernel(const __grid_cons
   float amax = 0.0f;
   bool finite = true;
   for (i64 i = static_cast<i64>(blockIdx.x) * kPrepareThreads + threadIdx.x; i < vectors; i += static_cast<i64>(gridDim.x) * kPrepareThreads)
-    amax = fmaxf(amax, max8(load8(args.x + i * 8), finite));
+    amax = fmaxf(amax, max8<C>(load8(args.x + i * 8), finite));
 #pragma unroll
   for (int d = 16; d > 0; d /= 2) amax = fmaxf(amax, __shfl_xor_sync(0xffffffffu, amax, d));
   if (threadIdx.x % 32 == 0 && amax > 0.0f) atomicMax(args.tensor_amax, __float_as_uint(amax));
@@ -223,28 +225,32 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
     if constexpr (C::kChannelScales && !C::kTensorGiven && !C::kTensorAmax) {
       float amax = 0.0f;
 #pragma unroll
-      for (int i = 0; i < kVectors; ++i) amax = fmaxf(amax, max8(v[i], finite));
+      for (int i = 0; i < kVectors; ++i) amax = fmaxf(amax, max8<C>(v[i], finite));
 #pragma unroll
       for (int d = 16; d > 0; d /= 2) amax = fmaxf(amax, __shfl_xor_sync(0xffffffffu, amax, d));
       if (lane == 0) warp_max[token & 1][warp] = amax;
       __syncthreads();
 #pragma unroll
       for (int w = 0; w < 8; ++w) amax = fmaxf(amax, warp_max[token & 1][w]);
-      token_s = token_scale(amax);
+      token_s = row_scale<C>(amax);
     }
 #pragma unroll
     for (int i = 0; i < kVectors; ++i) {
       const int k = (i * kPrepareThreads + thread) * 8;
-      if constexpr (C::kFp8) {
+      if constexpr (C::kElementBytes == 1) {
         float s = token_s;
-        if constexpr (C::kBlockScales) {  // 16 lanes of 8 elements hold a group of 128
-          float amax = max8(v[i], finite);
+        if constexpr (C::kBlockScales) {  // 16 lanes of 8 elements hold a group of 128, 4 one of 32
+          float amax = max8<C>(v[i], finite);
 #pragma unroll
-          for (int d = 8; d > 0; d /= 2) amax = fmaxf(amax, __shfl_xor_sync(0xffffffffu, amax, d));
-          s = block_scale(amax);
+          for (int d = C::kUnit / 16; d > 0; d /= 2) amax = fmaxf(amax, __shfl_xor_sync(0xffffffffu, amax, d));
+          s = unit_scale<C>(amax);
+        }
+        if (C::kMx && k >= C::kHidden && k < C::kSteps1 * C::kStep && k % C::kUnit == 0) {
+          // Units past the end of K that are multiplied all the same: zeros, by a scale that is finite.
+          for (int t = 0; t < row_count; ++t) args.x_scale[static_cast<i64>(k / C::kUnit) * args.row_pitch + rows[t]] = s;
         }
         if (k >= C::kHidden) continue;
-        const uint2 q = quantise8(v[i], s, finite);
+        const uint2 q = quantise8<C>(v[i], s, finite);
         if (stage_rows) *reinterpret_cast<uint2*>(stage + k) = q;
 #pragma unroll
         for (int t = 0; t < C::kTopK; ++t) {
@@ -252,7 +258,7 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_kernel(const __grid_c
           const int row = rows[t];
           if (!stage_rows) *reinterpret_cast<uint2*>(args.x_rows + static_cast<i64>(row) * C::kHidden + k) = q;
           if constexpr (C::kBlockScales) {
-            if (k % 128 == 0) args.x_scale[static_cast<i64>(k / 128) * args.row_pitch + row] = s;
+            if (k % C::kUnit == 0) args.x_scale[static_cast<i64>(k / C::kUnit) * args.row_pitch + row] = s;
           } else {
             if (k == 0) args.x_scale[row] = s;
           }

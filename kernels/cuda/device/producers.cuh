@@ -200,15 +200,19 @@ MOE_DEVICE void scale_producer(const LayerArgs& args, u8* shared, int lane) {
   Segment s;
   while (queue.take(s, true, lane)) {
     if (s.phase == 1) wait_for_rows<C>(args, s);
-    const float* weight = weight_scale_row<C>(args, s, lane % C::kScaleGroups);
+    [[maybe_unused]] const float* weight = nullptr;
+    if constexpr (C::kScaleGroups != 0) weight = weight_scale_row<C>(args, s, lane % C::kScaleGroups);
     const float* token = (s.phase == 0 ? args.x_scale : args.h_scale) + s.row;
     for (int step = s.step; step < s.last_step; ++step) {
       barrier_wait(ring.empty(), ring.parity ^ 1);
       const u32 dst = ring.scales();
       if (lane < C::kScaleGroups) copy_async4(dst + lane * 4, weight + step);
-      const float* column = token + static_cast<i64>(step) * args.row_pitch;
 #pragma unroll
-      for (int t = lane; t < C::kTokenTile; t += 32) copy_async4(dst + C::kTokenScales + t * 4, column + t);
+      for (int unit = 0; unit < C::kUnits; ++unit) {
+        const float* column = token + static_cast<i64>(step * C::kUnits + unit) * args.row_pitch;
+#pragma unroll
+        for (int t = lane; t < C::kTokenTile; t += 32) copy_async4(dst + C::kTokenScales + (unit * C::kTokenTile + t) * 4, column + t);
+      }
       copy_arrive(ring.full());
       ring.advance();
     }

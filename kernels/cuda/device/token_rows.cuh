@@ -52,17 +52,20 @@ MOE_DEVICE void multiply_rows_stage(RowTile& d, u32 tokens, u32 weights, int acc
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
     if constexpr (C::kFp8) Wgmma<128>::e4m3(d, a + 2 * k, b + 2 * k, k > 0 ? 1 : accumulate);
+    else if constexpr (C::kFp16) Wgmma<128>::f16(d, a + 2 * k, b + 2 * k, k > 0 ? 1 : accumulate);
     else Wgmma<128>::bf16(d, a + 2 * k, b + 2 * k, k > 0 ? 1 : accumulate);
   }
 }
 
-// Both boxes, added to what is there.
-template <class C>
-MOE_DEVICE void multiply_rows_stage_twice(RowTile& d0, RowTile& d1, u32 tokens, u32 weights) {
+// Both boxes, added to what is there; Sum: float, int for int8.
+template <class C, class Sum>
+MOE_DEVICE void multiply_rows_stage_twice(Sum (&d0)[64], Sum (&d1)[64], u32 tokens, u32 weights) {
   const u32 a = wgmma_descriptor(tokens), b = wgmma_descriptor(weights);
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
-    if constexpr (C::kFp8) WgmmaTwice128::e4m3(d0, d1, a + 2 * k, b + 2 * k, 1);
+    if constexpr (C::kInt8) WgmmaTwice128::s8(d0, d1, a + 2 * k, b + 2 * k, 1);
+    else if constexpr (C::kFp8) WgmmaTwice128::e4m3(d0, d1, a + 2 * k, b + 2 * k, 1);
+    else if constexpr (C::kFp16) WgmmaTwice128::f16(d0, d1, a + 2 * k, b + 2 * k, 1);
     else WgmmaTwice128::bf16(d0, d1, a + 2 * k, b + 2 * k, 1);
   }
 }
@@ -125,10 +128,10 @@ MOE_DEVICE void multiply_rows_promoted(Ring<C>& ring, int steps, RowTile& sum0, 
   }
 }
 
-template <class C>
-MOE_DEVICE void multiply_rows_plain(Ring<C>& ring, int steps, RowTile& sum0, RowTile& sum1, const Place& at, bool busy) {
+template <class C, class Sum>
+MOE_DEVICE void multiply_rows_plain(Ring<C>& ring, int steps, Sum (&sum0)[64], Sum (&sum1)[64], const Place& at, bool busy) {
 #pragma unroll
-  for (int i = 0; i < 64; ++i) sum0[i] = sum1[i] = 0.0f;
+  for (int i = 0; i < 64; ++i) sum0[i] = sum1[i] = 0;
   u32 previous = 0;
 #pragma unroll 1
   for (int step = 0; step < steps; ++step) {
@@ -152,10 +155,18 @@ MOE_DEVICE void multiply_rows_plain(Ring<C>& ring, int steps, RowTile& sum0, Row
   if (Ring<C>::releases(at.lane)) Ring<C>::release(previous);
 }
 
-// A warp's 16 rows of one box as bf16: dst is (row 0 of the warp, column 0 of the
+template <class C>
+MOE_DEVICE void multiply_rows_int8(Ring<C>& ring, int steps, RowTile& sum0, RowTile& sum1, const Place& at, bool busy) {
+  int exact0[64], exact1[64];
+  multiply_rows_plain<C>(ring, steps, exact0, exact1, at, busy);
+#pragma unroll
+  for (int i = 0; i < 64; ++i) sum0[i] = __int2float_rn(exact0[i]), sum1[i] = __int2float_rn(exact1[i]);
+}
+
+// A warp's 16 rows of one box in 16 bits: dst is (row 0 of the warp, column 0 of the
 // box) when row_of is the identity; `limit` columns of the box are in the matrix.
 template <class C, class RowOf>
-MOE_DEVICE void store_rows_bf16(const RowTile& v, u8* staging, const Place& at, u16* dst, i64 pitch, int rows, int limit,
+MOE_DEVICE void store_rows_half(const RowTile& v, u8* staging, const Place& at, u16* dst, i64 pitch, int rows, int limit,
                                 RowOf row_of) {
   const u32 address = smem_address(staging);
 #pragma unroll
@@ -165,8 +176,8 @@ MOE_DEVICE void store_rows_bf16(const RowTile& v, u8* staging, const Place& at, 
     for (int j = 0; j < 8; j += 2) {
       const float* p = &v[(half * 8 + j) * 4];
       const int row = at.lane % 8 + ((at.lane / 8) & 1) * 8, chunk = j + at.lane / 16;
-      store_matrix(address + row * 128 + ((chunk ^ (row & 7)) << 4), pack_bf16(p[0], p[1]), pack_bf16(p[2], p[3]),
-                   pack_bf16(p[4], p[5]), pack_bf16(p[6], p[7]));
+      store_matrix(address + row * 128 + ((chunk ^ (row & 7)) << 4), C::H::pack(p[0], p[1]), C::H::pack(p[2], p[3]),
+                   C::H::pack(p[4], p[5]), C::H::pack(p[6], p[7]));
     }
     __syncwarp();
     const int chunk = at.lane % 8;
@@ -229,50 +240,72 @@ MOE_DEVICE void quantise_gate_up_rows(const LayerArgs& args, const Segment& s, R
   __syncwarp();
 }
 
-// Per-token FP8, once all N columns of the rows are in memory: a warp takes rows
-// first, first + stride, ..., two at a time so that one's loads hide the other's.
-// `tensor_scale`: of all rows, where the scheme has such.
+// Eight elements of h on their way to codes: from memory, their largest magnitude, and to memory.
+template <class C>
+MOE_DEVICE uint4 load_wide(const LayerArgs& args, int row, int n) {
+  if (n >= C::kInter) return make_uint4(0, 0, 0, 0);
+  return __ldcg(reinterpret_cast<const uint4*>(args.h_wide + static_cast<i64>(row) * C::kInter + n));
+}
+template <class C>
+MOE_DEVICE float wide_amax(const uint4& v) {
+  const u32 w[4] = {v.x, v.y, v.z, v.w};
+  float amax = 0.0f;
+#pragma unroll
+  for (int e = 0; e < 4; ++e) amax = fmaxf(amax, fmaxf(row_magnitude<C>(C::H::low(w[e])), row_magnitude<C>(C::H::high(w[e]))));
+  return amax;
+}
+MOE_DEVICE float warp_maximum(float v) {
+#pragma unroll
+  for (int d = 16; d > 0; d /= 2) v = fmaxf(v, __shfl_xor_sync(0xffffffffu, v, d));
+  return v;
+}
+template <class C>
+MOE_DEVICE void store_codes(const LayerArgs& args, int row, int n, const uint4& v, float scale, float reciprocal) {
+  const u32 w[4] = {v.x, v.y, v.z, v.w};
+  u16 q[4];
+#pragma unroll
+  for (int e = 0; e < 4; ++e)
+    q[e] = pack_codes<C>(divide_by_scale(C::H::low(w[e]), scale, reciprocal), divide_by_scale(C::H::high(w[e]), scale, reciprocal));
+  if (n < C::kInter)
+    *reinterpret_cast<uint2*>(args.h_rows + static_cast<i64>(row) * C::kInter + n) =
+        make_uint2(q[0] | (static_cast<u32>(q[1]) << 16), q[2] | (static_cast<u32>(q[3]) << 16));
+}
+
+// Per-token codes, once all N columns of the rows are in memory: a warp takes rows
+// first, first + stride, ..., as registers allow: two at a time, so that one's loads hide the other's, or
+// one, or none, which is read twice. `tensor_scale`: of all rows, where the scheme has such.
 template <class C>
 MOE_DEVICE void quantise_wide_rows(const LayerArgs& args, int first, int end, int stride, int lane, float tensor_scale) {
-  constexpr int kVectors = ceil_div(C::kInter, 256);
-  for (int row = first; row < end; row += 2 * stride) {
-    uint4 v[2][kVectors];
-#pragma unroll
-    for (int two = 0; two < 2; ++two) {
-      const int r = min(row + two * stride, end - 1);
-#pragma unroll
-      for (int i = 0; i < kVectors; ++i) {
-        const int n = (i * 32 + lane) * 8;
-        v[two][i] = n < C::kInter ? __ldcg(reinterpret_cast<const uint4*>(args.h_wide + static_cast<i64>(r) * C::kInter + n))
-                                  : make_uint4(0, 0, 0, 0);
-      }
-    }
-#pragma unroll
-    for (int two = 0; two < 2; ++two) {
-      const int r = row + two * stride;
-      if (r >= end) break;
+  constexpr int kVectors = ceil_div(C::kInter, 256), kRows = kVectors <= 12 ? 2 : 1, kHeld = kVectors <= 16 ? kVectors : 1;
+  auto scale_of = [&](float amax) { return C::kTensorGiven || C::kTensorAmax ? tensor_scale : row_scale<C>(amax); };
+  for (int row = first; row < end; row += kRows * stride) {
+    if constexpr (kHeld != kVectors) {
       float amax = 0.0f;
+#pragma unroll 4
+      for (int n = lane * 8; n < C::kInter; n += 256) amax = fmaxf(amax, wide_amax<C>(load_wide<C>(args, row, n)));
+      const float scale = scale_of(warp_maximum(amax)), reciprocal = __frcp_rn(scale);
+      if (lane == 0) args.h_scale[row] = scale;
+#pragma unroll 4
+      for (int n = lane * 8; n < C::kInter; n += 256) store_codes<C>(args, row, n, load_wide<C>(args, row, n), scale, reciprocal);
+    } else {
+      uint4 v[kRows][kHeld];
 #pragma unroll
-      for (int i = 0; i < kVectors; ++i) {
-        const u32 w[4] = {v[two][i].x, v[two][i].y, v[two][i].z, v[two][i].w};
+      for (int two = 0; two < kRows; ++two) {
+        const int r = min(row + two * stride, end - 1);
 #pragma unroll
-        for (int e = 0; e < 4; ++e) amax = fmaxf(amax, fmaxf(finite_magnitude(bf16_low(w[e])), finite_magnitude(bf16_high(w[e]))));
+        for (int i = 0; i < kHeld; ++i) v[two][i] = load_wide<C>(args, r, (i * 32 + lane) * 8);
       }
 #pragma unroll
-      for (int d = 16; d > 0; d /= 2) amax = fmaxf(amax, __shfl_xor_sync(0xffffffffu, amax, d));
-      const float scale = C::kTensorGiven || C::kTensorAmax ? tensor_scale : token_scale(amax), reciprocal = __frcp_rn(scale);
-      if (lane == 0) args.h_scale[r] = scale;
+      for (int two = 0; two < kRows; ++two) {
+        const int r = row + two * stride;
+        if (r >= end) break;
+        float amax = 0.0f;
 #pragma unroll
-      for (int i = 0; i < kVectors; ++i) {
-        const int n = (i * 32 + lane) * 8;
-        const u32 w[4] = {v[two][i].x, v[two][i].y, v[two][i].z, v[two][i].w};
-        u16 q[4];
+        for (int i = 0; i < kHeld; ++i) amax = fmaxf(amax, wide_amax<C>(v[two][i]));
+        const float scale = scale_of(warp_maximum(amax)), reciprocal = __frcp_rn(scale);
+        if (lane == 0) args.h_scale[r] = scale;
 #pragma unroll
-        for (int e = 0; e < 4; ++e)
-          q[e] = pack_e4m3(divide_by_scale(bf16_low(w[e]), scale, reciprocal), divide_by_scale(bf16_high(w[e]), scale, reciprocal));
-        if (n < C::kInter)
-          *reinterpret_cast<uint2*>(args.h_rows + static_cast<i64>(r) * C::kInter + n) =
-              make_uint2(q[0] | (static_cast<u32>(q[1]) << 16), q[2] | (static_cast<u32>(q[3]) << 16));
+        for (int i = 0; i < kHeld; ++i) store_codes<C>(args, r, (i * 32 + lane) * 8, v[two][i], scale, reciprocal);
       }
     }
   }
@@ -298,14 +331,8 @@ MOE_DEVICE void quantise_tensor(const LayerArgs& args, int rows, const Place& at
   sync_grid(counters + 1, at);
   float amax = 0.0f;
   for (int row = first; row < rows; row += stride)
-    for (int n = at.lane * 8; n < C::kInter; n += 256) {
-      const uint4 v = __ldcg(reinterpret_cast<const uint4*>(args.h_wide + static_cast<i64>(row) * C::kInter + n));
-      const u32 w[4] = {v.x, v.y, v.z, v.w};
-#pragma unroll
-      for (int e = 0; e < 4; ++e) amax = fmaxf(amax, fmaxf(finite_magnitude(bf16_low(w[e])), finite_magnitude(bf16_high(w[e]))));
-    }
-#pragma unroll
-  for (int d = 16; d > 0; d /= 2) amax = fmaxf(amax, __shfl_xor_sync(0xffffffffu, amax, d));
+    for (int n = at.lane * 8; n < C::kInter; n += 256) amax = fmaxf(amax, wide_amax<C>(load_wide<C>(args, row, n)));
+  amax = warp_maximum(amax);
   if (at.lane == 0 && amax > 0.0f) atomicMax(counters, __float_as_uint(amax));
   sync_grid(counters + 2, at);
   quantise_wide_rows<C>(args, first, rows, stride, at.lane, block_scale(__uint_as_float(__ldcg(counters))));
@@ -324,7 +351,7 @@ MOE_DEVICE void finish_gate_up_rows(const LayerArgs& args, const Segment& s, Row
     const int column = s.weight_tile * 128;
     u16* dst = (C::kChannelScales ? args.h_wide : reinterpret_cast<u16*>(args.h_rows)) +
                static_cast<i64>(s.row + warp_row) * C::kInter + column;
-    store_rows_bf16<C>(gate, staging, at, dst, C::kInter, s.rows - warp_row, C::kInter - column, [](int r) { return static_cast<i64>(r); });
+    store_rows_half<C>(gate, staging, at, dst, C::kInter, s.rows - warp_row, C::kInter - column, [](int r) { return static_cast<i64>(r); });
   }
   if constexpr (C::kTensorAmax) return;  // quantise_tensor does the rest
   if constexpr (C::kChannelScales) {
@@ -346,12 +373,12 @@ MOE_DEVICE void finish_down_rows(const LayerArgs& args, const Segment& s, const 
                                  const RowPrefetch& p) {
   const int warp_row = at.group * 64 + at.warp * 16, column = s.weight_tile * 256 + box * 128;
   if constexpr (C::kDirect) {
-    store_rows_bf16<C>(v, staging, at, args.y + column, C::kHidden, s.rows - warp_row, C::kHidden - column, [&](int r) {
+    store_rows_half<C>(v, staging, at, args.y + column, C::kHidden, s.rows - warp_row, C::kHidden - column, [&](int r) {
       const int t0 = __shfl_sync(0xffffffffu, p.token[0], (r % 8) * 4), t1 = __shfl_sync(0xffffffffu, p.token[1], (r % 8) * 4);
       return static_cast<i64>(r < 8 ? t0 : t1);
     });
   } else {
-    store_rows_bf16<C>(v, staging, at, args.pair_out + static_cast<i64>(s.row + warp_row) * C::kHidden + column, C::kHidden,
+    store_rows_half<C>(v, staging, at, args.pair_out + static_cast<i64>(s.row + warp_row) * C::kHidden + column, C::kHidden,
                        s.rows - warp_row, C::kHidden - column, [](int r) { return static_cast<i64>(r); });
   }
 }

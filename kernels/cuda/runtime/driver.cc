@@ -56,6 +56,8 @@ std::vector<std::string> bind(const SharedLibrary& library, Driver& d) {
   MOEGAUGE_BIND(launch_kernel_ex, cuLaunchKernelEx);
   MOEGAUGE_BIND(occupancy_max_active_clusters, cuOccupancyMaxActiveClusters);
   MOEGAUGE_BIND(tensor_map_encode_tiled, cuTensorMapEncodeTiled);
+  MOEGAUGE_BIND(profiler_start, cuProfilerStart);
+  MOEGAUGE_BIND(profiler_stop, cuProfilerStop);
   return missing;
 }
 

@@ -53,6 +53,9 @@ struct Driver {
   decltype(::cuLaunchKernelEx)* launch_kernel_ex;
   decltype(::cuOccupancyMaxActiveClusters)* occupancy_max_active_clusters;
   decltype(::cuTensorMapEncodeTiled)* tensor_map_encode_tiled;
+  // Declared in cudaProfiler.h, which not every copy of the headers has.
+  CUresult (*profiler_start)();
+  CUresult (*profiler_stop)();
 };
 
 // Opened and initialised once per process; the reason where it cannot be.

@@ -18,6 +18,9 @@ namespace moegauge::cuda {
 // One scale for all activations of a GEMM, where a scheme has such.
 enum class TensorScale : std::uint8_t { none, given, from_amax };
 
+// The instruction whose rate is a scheme's ceiling; fp16's is bf16's.
+enum class DotKind : std::uint8_t { by_element_bytes, int8 };
+
 struct CudaScheme {
   // The enumerator of moe::Scheme (kernels/cuda/device/config.cuh) that is compiled for.
   const char* enumerator;
@@ -34,14 +37,16 @@ struct CudaScheme {
   bool wide_activations;
   // By growing rows; the last serves every larger number. From docs/performance/cuda-h200.md.
   std::span<const DefaultTile> defaults;
-  // Integer weights: how they are packed when a layer is loaded. None: as they are, see
-  // box_packing.h.
+  // Weights of few bits, integers or E2M1: how they are packed when a layer is loaded. None: as
+  // they are, see box_packing.h.
   std::optional<IntFormat> integers = {};
   TensorScale tensor_scale = TensorScale::none;
+  DotKind dot = DotKind::by_element_bytes;
   // A family of several formats: the one for these traits.
   const CudaScheme* (*format)(const SchemeTraits& traits) = nullptr;
 
   bool block_scales() const { return scales == WeightScales::blocks; }
+  bool microscaling() const { return scales == WeightScales::units; }
 };
 
 std::span<const CudaScheme* const> cuda_schemes();

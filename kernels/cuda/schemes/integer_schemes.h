@@ -1,6 +1,6 @@
-// For w4a16.cc and w8a16.cc: what the schemes with integer weights and bf16 activations share. Each
-// combination of group, zero points and act_order is a CudaScheme of its own, since the kernels are
-// compiled for it.
+// For w4a16.cc and w8a16.cc: what the schemes with integer weights and 16-bit activations share.
+// Each combination of group, zero points and act_order is a CudaScheme of its own, since the
+// kernels are compiled for it.
 #pragma once
 
 #include <array>
@@ -26,8 +26,8 @@ const CudaScheme& integer_family() {
       make_integer_schemes(Integer::enumerator, Integer::bits, Integer::defaults);
   static const CudaScheme family = [] {
     CudaScheme first = formats.front();
-    first.serves = [](const SchemeTraits& traits, const Layer& layer) {
-      return layer.dtype == Dtype::bf16 && serves_integers(traits, Integer::element);
+    first.serves = [](const SchemeTraits& traits, const Layer&) {
+      return serves_integers(traits, Integer::element);
     };
     first.format = [](const SchemeTraits& traits) { return find_integers(formats, traits); };
     return first;

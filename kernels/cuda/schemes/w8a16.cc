@@ -1,4 +1,4 @@
-// Int8 weights in groups of columns with bf16 scales, bf16 activations.
+// Int8 weights in groups of columns with 16-bit scales and activations.
 #include <limits>
 
 #include "kernels/cuda/schemes/integer_schemes.h"

@@ -1,4 +1,4 @@
-// Unquantised bf16 weights and activations, fp32 accumulation.
+// Unquantised weights and activations in bf16 or fp16, fp32 accumulation.
 #include <array>
 #include <limits>
 
@@ -7,8 +7,8 @@
 namespace moegauge::cuda {
 namespace {
 
-bool serves(const SchemeTraits& traits, const Layer& layer) {
-  return layer.dtype == Dtype::bf16 && traits.weight.element == Element::activation_dtype &&
+bool serves(const SchemeTraits& traits, const Layer&) {
+  return traits.weight.element == Element::activation_dtype &&
          traits.activation.element == Element::activation_dtype;
 }
 
@@ -32,8 +32,8 @@ constexpr std::array defaults = {
 
 }  // namespace
 
-const CudaScheme& bf16_scheme() {
-  static constexpr CudaScheme scheme = {.enumerator = "bf16",
+const CudaScheme& half_scheme() {
+  static constexpr CudaScheme scheme = {.enumerator = "half",
                                         .element_bytes = 2,
                                         .least_capability = 90,
                                         .serves = &serves,
