@@ -141,6 +141,48 @@ TEST_F(BadInput, ARunMayNotWriteOverWhatItReads) {
   refuses({"run", file, "--out", path("")}, "it is a folder");
 }
 
+// One shard and an index; the folder of fixtures has no index.
+TEST_F(BadInput, NothingIsWrittenOverTheWeightsOfACheckpoint) {
+  const fs::path fixture = "harness/checkpoint/fixtures/compressed-tensors/fp8-channel-token";
+  fs::create_directory(path("ck"));
+  fs::copy_file(fixture / "config.json", path("ck/config.json"));
+  fs::copy_file(fixture / "model.safetensors", path("ck/model-1.safetensors"));
+  write_text("ck/model.safetensors.index.json", R"({"weight_map": {
+      "model.layers.0.mlp.experts.0.down_proj.weight_scale": "model-1.safetensors"}})");
+  fs::create_symlink(path("ck/model-1.safetensors"), path("link"));
+  fs::create_symlink(path("ck/model-1.safetensors"), path("x.journal"));
+  const std::string by_option = suite(R"("backend": "serving")");
+  const auto written = [&](const std::string& name, const std::string& fields) {
+    return write_text(name, R"({"schema": "moegauge.suite/1", "name": "t", "cases": [{"model":
+        "ck/config.json", "scheme": "fp8_ptpc", "backend": "serving", "tokens": 1)" +
+                                fields + "}]}");
+  };
+  const std::vector<std::vector<std::string>> runs = {
+      {"run", by_option, "--weights", path("ck"), "--layer", "0"},
+      {"run", written("layer.json", R"(, "layer": 0)")},
+      {"run", written("shape.json", "")}};  // reads none of them
+  for (const auto& words : runs) {
+    const auto refuses_with = [&](const std::string& option, const std::string& place,
+                                  const std::string& sentence) {
+      std::vector<std::string> more = words;
+      more.insert(more.end(), {option, path(place)});
+      refuses(more, sentence);
+    };
+    for (const char* place :
+         {"ck/model-1.safetensors", "ck/model.safetensors.index.json", "link", "x"}) {
+      refuses_with("--out", place, "it is a file of weights, ");
+    }
+    refuses_with("--dump", "ck", "ck/model-1.safetensors, a file of weights");
+  }
+  for (const char* option : {"--out", "--result", "--markdown"}) {
+    refuses({"tune", "--model", path("ck/config.json"), "--scheme", "fp8_ptpc", "--tokens", "1",
+             option, path("link")},
+            "it is a file of weights, ");
+  }
+  EXPECT_EQ(read_text_file(path("ck/model-1.safetensors")),
+            read_text_file(fixture / "model.safetensors"));
+}
+
 TEST_F(BadInput, TheJournalMayNotLandOnAnInputEither) {
   write_text("x.journal", "0 1\n");
   refuses({"run", suite(R"("backend": "serving", "routing": "x.journal")"), "--out", path("x")},

@@ -7,6 +7,7 @@
 #include <array>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -140,25 +141,38 @@ void take_weights(Suite& suite, const RunOptions& o) {
   suite.cases = std::move(cases);
 }
 
-// Before anything is measured. The journal beside the result counts: it is written over, or set
+// What must stay as it is: the files that are read, and weights beside models also where only their
+// config.json is.
+std::vector<NamedFile> with_weights(std::vector<NamedFile> read, const Suite& suite,
+                                    const fs::path& root) {
+  std::set<fs::path> models;
+  for (const CaseCoordinates& c : suite.cases) {
+    if (c.model != replay_model_name) models.insert(model_file(c.model, root));
+  }
+  for (const fs::path& model : models) {
+    std::ranges::copy(weights_beside(model), std::back_inserter(read));
+  }
+  return read;
+}
+
+// Before anything is measured. What lies beside the result counts: it is written over, or set
 // aside, just the same.
-void require_writable_place(const fs::path& out, std::span<const NamedFile> read) {
+void require_writable_place(const fs::path& out, std::span<const NamedFile> taken) {
   if (out.empty()) return;
-  const std::string journal = out.string() + ".journal";
-  for (const fs::path& place : {out, fs::path(journal), fs::path(journal + ".old")}) {
-    require_own_place("--out", place, read);
+  for (const char* suffix : {"", ".partial", ".journal", ".journal.old"}) {
+    require_own_place("--out", out.string() + suffix, taken);
   }
 }
 
 // Dumps of an earlier run would be taken for this one's, whose cases have other numbers.
-void make_dump_folder(const fs::path& folder, bool keep,
-                      const std::vector<CaseCoordinates>& cases) {
+void make_dump_folder(const fs::path& folder, bool keep, std::span<const NamedFile> taken) {
   if (folder.empty()) return;
   std::error_code error;
-  for (const CaseCoordinates& c : cases) {
-    const auto file = replayed_file(c);
-    if (!file || !fs::equivalent(fs::absolute(*file).parent_path(), folder, error)) continue;
-    throw InputError("--dump " + folder.string(), "it holds " + file->string() + ", which is read",
+  for (const auto& [role, file] : taken) {
+    // A checkpoint of one file would be none any more beside another one.
+    if (file.extension() != ".safetensors") continue;
+    if (!fs::equivalent(fs::absolute(file).parent_path(), folder, error)) continue;
+    throw InputError("--dump " + folder.string(), "it holds " + file.string() + ", " + role,
                      "name another folder");
   }
   fs::create_directories(folder, error);
@@ -317,8 +331,9 @@ int run(const RunOptions& o, const Environment& environment) {
   // Of the whole suite: another selection of its cases goes on with the same journal.
   const std::vector<NamedFile> read =
       files_read(suite.cases, suite_file, environment.backends, root);
-  require_writable_place(out, read);
-  make_dump_folder(o.dump, o.resume, cases);
+  const std::vector<NamedFile> taken = with_weights(read, suite, root);
+  require_writable_place(out, taken);
+  make_dump_folder(o.dump, o.resume, taken);
   const std::string header =
       journal_header(suite.name, o.seed, suite.cases, read, environment.backends);
   Journaled journaled = open_journal(out, header, o.resume, cases);
