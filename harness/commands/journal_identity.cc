@@ -1,6 +1,10 @@
 #include "harness/commands/journal_identity.h"
 
+#include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <string>
+#include <system_error>
 
 #include "harness/measure/prepare.h"
 #include "reference/base/fnv1a.h"
@@ -19,12 +23,32 @@ std::string build_identity() {
   return fnv1a_hex(std::to_string(fs::file_size(self, ignored)) + " " + std::to_string(written));
 }
 
-// Tensors may be many GiB: of those, what changes with every writing.
-std::string content_identity(const fs::path& file) {
-  if (file.extension() != ".safetensors") return fnv1a_hex(read_text_file(file));
+constexpr std::uintmax_t most_read_whole = std::uintmax_t{1} << 24;  // bytes
+constexpr std::uintmax_t head_bytes = std::uintmax_t{1} << 20;
+constexpr std::uintmax_t samples = 64, sample_bytes = 4096;
+
+// Shards of a checkpoint are many GiB. Of a file so large: its size, when it was written, its first
+// MiB (a shard's header, or most of it) and samples from all over it, so that two fine-tunings of
+// one model, copied with their dates, are told apart too.
+std::string large_file_identity(const fs::path& file, std::uintmax_t size) {
   std::error_code ignored;
   const auto written = fs::last_write_time(file, ignored).time_since_epoch().count();
-  return std::to_string(fs::file_size(file, ignored)) + " bytes of " + std::to_string(written);
+  std::ifstream stream(file, std::ios::binary);
+  std::string parts(head_bytes, '\0'), sample(sample_bytes, '\0');
+  stream.read(parts.data(), head_bytes);
+  for (std::uintmax_t i = 1; i <= samples; ++i) {
+    stream.seekg(static_cast<std::streamoff>((size - sample_bytes) * i / samples));
+    stream.read(sample.data(), sample_bytes);
+    parts += sample;
+  }
+  return fnv1a_hex(parts) + " of " + std::to_string(size) + " bytes written at " +
+         std::to_string(written);
+}
+
+std::string content_identity(const fs::path& file) {
+  std::error_code ignored;
+  const std::uintmax_t size = fs::file_size(file, ignored);
+  return size > most_read_whole ? large_file_identity(file, size) : fnv1a_hex(read_text_file(file));
 }
 
 }  // namespace

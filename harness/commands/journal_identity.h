@@ -12,7 +12,8 @@
 namespace moegauge {
 
 // Lines, one for each thing that a result depends on: suite, seed, cases, build, devices, and the
-// content of every one of `files` that is there. Where a journal is refused, the message shows the
+// content of every one of `files` that is there; of files above 16 MiB, size, time of writing, the
+// first MiB and samples stand for the content. Where a journal is refused, the message shows the
 // line that differs.
 std::string journal_header(const std::string& suite, std::uint64_t seed,
                            std::span<const CaseCoordinates> cases, std::span<const NamedFile> files,

@@ -227,6 +227,32 @@ TEST_F(Run, AJournalOfOtherFilesIsNotResumedAndNamesTheOneThatChanged) {
   EXPECT_EQ(resume().code, 0) << "as it was";
 }
 
+// Two checkpoints of one shape, the second put in the first's place with its date.
+TEST_F(Run, AJournalOfOtherWeightsIsNotResumed) {
+  const std::filesystem::path fixture = CHECKPOINT_FIXTURE, weights = folder_.path() / "ck";
+  std::filesystem::create_directory(weights);
+  for (const char* file : {"config.json", "model.safetensors"}) {
+    std::filesystem::copy_file(fixture / file, weights / file);
+  }
+  const auto run_weights = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> options = {"--weights", weights, "--layer", "0"};
+    options.insert(options.end(), more.begin(), more.end());
+    return run_suite(R"("backend": "honest")", options);
+  };
+  const Finished first = run_weights({});
+  ASSERT_EQ(first.code, 0) << first.err;
+  EXPECT_EQ(run_weights({"--resume"}).code, 0);
+  const std::filesystem::path shard = weights / "model.safetensors";
+  const auto written = std::filesystem::last_write_time(shard);
+  std::string bytes = read_file(shard);
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  folder_.write("ck/model.safetensors", bytes);
+  std::filesystem::last_write_time(shard, written);
+  const Finished finished = run_weights({"--resume"});
+  EXPECT_EQ(finished.code, 2);
+  EXPECT_THAT(finished.err, HasSubstr("model.safetensors with content"));
+}
+
 TEST_F(Run, AnotherSelectionGoesOnWithTheSameJournal) {
   folder_.write("table.json", R"({"1": {"BLOCK_SIZE_M": 16}})");
   const std::string fields =
