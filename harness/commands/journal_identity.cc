@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <system_error>
 
@@ -51,15 +52,26 @@ std::string content_identity(const fs::path& file) {
   return size > most_read_whole ? large_file_identity(file, size) : fnv1a_hex(read_text_file(file));
 }
 
+// All that decides how long and how cold a case is measured: a quick look is no full measurement.
+std::string effort(const MeasureSettings& s) {
+  std::ostringstream text;
+  text << s.stopping.seconds_per_member << " s or " << s.stopping.max_rounds << " rounds, "
+       << s.stopping.min_rows << " rows of " << s.row_seconds << " s at least, "
+       << s.stopping.relative_interval << " at " << s.stopping.confidence << ", "
+       << s.max_weight_sets << " weight sets or " << s.max_weight_bytes << " bytes at most";
+  return text.str();
+}
+
 }  // namespace
 
-std::string journal_header(const std::string& suite, std::uint64_t seed,
+std::string journal_header(const std::string& suite, const MeasureSettings& settings,
                            std::span<const CaseCoordinates> cases, std::span<const NamedFile> files,
                            std::span<const Backend* const> backends) {
   std::string ids;
   for (const CaseCoordinates& c : cases) ids += case_id(c) + "\n";
-  std::string header = "suite " + suite + "\nseed " + std::to_string(seed) + "\ncases " +
-                       fnv1a_hex(ids) + "\nbuild " + build_identity();
+  std::string header = "suite " + suite + "\nseed " + std::to_string(settings.seed) +
+                       "\nmeasured for " + effort(settings) + "\ncases " + fnv1a_hex(ids) +
+                       "\nbuild " + build_identity();
   for (const Backend* backend : backends) {
     if (backend->availability().present) header += "\ndevice " + device_key(backend->device());
   }

@@ -22,7 +22,7 @@ class LargeFile : public testing::Test {
   ~LargeFile() override { fs::remove(file_); }
   std::string header() const {
     const NamedFile named{"a file of weights", file_};
-    return journal_header("s", 0, {}, {&named, 1}, {});
+    return journal_header("s", {}, {}, {&named, 1}, {});
   }
   // Bytes [from, from + count) of other weights, under the first one's date.
   void overwrite(std::streamoff from, std::size_t count) const {

@@ -335,7 +335,7 @@ int run(const RunOptions& o, const Environment& environment) {
   require_writable_place(out, taken);
   make_dump_folder(o.dump, o.resume, taken);
   const std::string header =
-      journal_header(suite.name, o.seed, suite.cases, read, environment.backends);
+      journal_header(suite.name, settings.measure, suite.cases, read, environment.backends);
   Journaled journaled = open_journal(out, header, o.resume, cases);
   const ProgressStyle style = o.quiet                        ? ProgressStyle::quiet
                               : ::isatty(STDERR_FILENO) != 0 ? ProgressStyle::bar

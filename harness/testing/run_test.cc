@@ -253,6 +253,20 @@ TEST_F(Run, AJournalOfOtherWeightsIsNotResumed) {
   EXPECT_THAT(finished.err, HasSubstr("model.safetensors with content"));
 }
 
+TEST_F(Run, AQuickLookIsNotResumedAsAFullMeasurementNorTheOtherWayRound) {
+  const std::string fields = R"("backend": "honest")";
+  ASSERT_EQ(run_suite(fields).code, 0);
+  const std::string id = load_result(out()).result.cases.at(0).id();
+  Finished finished = run_suite(fields, {"--iterate", id, "--resume"});
+  EXPECT_EQ(finished.code, 2);
+  EXPECT_THAT(finished.err, HasSubstr("measured for 0.5 s or "));
+  ASSERT_EQ(run_suite(fields, {"--iterate", id}).code, 0);
+  EXPECT_EQ(run_suite(fields, {"--iterate", id, "--resume"}).code, 0);
+  finished = run_suite(fields, {"--resume"});
+  EXPECT_EQ(finished.code, 2);
+  EXPECT_THAT(finished.err, HasSubstr("8 weight sets or "));
+}
+
 TEST_F(Run, AnotherSelectionGoesOnWithTheSameJournal) {
   folder_.write("table.json", R"({"1": {"BLOCK_SIZE_M": 16}})");
   const std::string fields =
