@@ -209,13 +209,15 @@ Journaled open_journal(const fs::path& out, const std::string& header, bool resu
   return journaled;
 }
 
-RunnerSettings runner_settings(const RunOptions& o) {
+RunnerSettings runner_settings(const RunOptions& o, const Suite& suite) {
   RunnerSettings settings;
   settings.measure.seed = o.seed;
+  double& seconds = settings.measure.stopping.seconds_per_member;
+  seconds = suite.seconds_per_case.value_or(seconds);
   if (!o.selection.iterate.empty()) {
     settings.measure.max_weight_sets = 8;
     settings.measure.max_weight_bytes = std::int64_t{1} << 30;
-    settings.measure.stopping.seconds_per_member = 0.5;
+    seconds = std::min(seconds, 0.5);
   }
   settings.retries = o.retries;
   settings.dump = o.dump;
@@ -309,12 +311,10 @@ std::set<unsigned> strangers(const std::vector<CaseCoordinates>& cases,
 }
 
 int run(const RunOptions& o, const Environment& environment) {
-  RunnerSettings settings = runner_settings(o);
   const fs::path root = find_root();
   const fs::path suite_file = find_suite(o.suite, root);
   Suite suite = load_suite(suite_file, root);
-  if (suite.seconds_per_case)
-    settings.measure.stopping.seconds_per_member = *suite.seconds_per_case;
+  const RunnerSettings settings = runner_settings(o, suite);
   take_weights(suite, o);
   const auto cases = select_cases(suite, o.selection, environment.backends);
   if (cases.empty()) {

@@ -267,6 +267,29 @@ TEST_F(Run, AQuickLookIsNotResumedAsAFullMeasurementNorTheOtherWayRound) {
   EXPECT_THAT(finished.err, HasSubstr("8 weight sets or "));
 }
 
+// As the journal's header says it.
+TEST_F(Run, AQuickLookLastsHalfASecondOrTheSuitesSecondsWhicheverIsLess) {
+  const auto measured_for = [&](const std::string& seconds_per_case, bool iterating) {
+    const std::string suite = folder_.write(
+        "timed.json", R"({"schema": "moegauge.suite/1", "name": "test", "seconds_per_case": )" +
+                          seconds_per_case + R"(, "cases": [{"model": "config.json",
+                          "scheme": "bf16", "tokens": 1, "backend": "honest"}]})");
+    std::vector<std::string> arguments = {suite, "--out", out()};
+    if (iterating) {
+      run(arguments);
+      const std::string id = load_result(out()).result.cases.at(0).id();
+      arguments.insert(arguments.end(), {"--iterate", id});
+    }
+    EXPECT_EQ(run(arguments).code, 0);
+    const std::string journal = read_file(out() + ".journal");
+    const std::size_t at = journal.find("measured for ");
+    return journal.substr(at, journal.find(" s or", at) - at);
+  };
+  EXPECT_EQ(measured_for("2", false), "measured for 2");
+  EXPECT_EQ(measured_for("2", true), "measured for 0.5");
+  EXPECT_EQ(measured_for("0.1", true), "measured for 0.1");
+}
+
 TEST_F(Run, AnotherSelectionGoesOnWithTheSameJournal) {
   folder_.write("table.json", R"({"1": {"BLOCK_SIZE_M": 16}})");
   const std::string fields =
