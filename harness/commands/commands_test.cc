@@ -69,6 +69,25 @@ TEST_F(CommandLine, GateJudgesSeveralFilesAsProcesses) {
   EXPECT_THAT(err_, HasSubstr("the same measurements as"));
 }
 
+// At 0 tokens nothing is launched: that every process took 0 us for it says nothing of the rest.
+TEST_F(CommandLine, GateTellsProcessesApartThatAgreeInOneCase) {
+  std::vector<std::string> words = {"gate"};
+  for (int i = 0; i < 3; ++i) {
+    Result process = model_result_;
+    for (CaseRecord& record : process.cases) scale_latency(record, 1 + 0.002 * i);
+    scale_latency(process.cases[0], 0);
+    if (i == 2) words.push_back("--baseline");
+    const std::string name = "p" + std::to_string(i) + ".json";
+    write(name, process);
+    words.push_back(path(name));
+  }
+  EXPECT_NE(run(words), 2) << err_;
+  EXPECT_THAT(out_, HasSubstr("p0.json and 1 more against"));
+  words.insert(words.begin() + 1, path("p0.json"));
+  EXPECT_EQ(run(words), 2);
+  EXPECT_THAT(err_, HasSubstr("the same measurements as"));
+}
+
 TEST_F(CommandLine, GateReadsACalibration) {
   std::string text = "{\"schema\": \"moegauge.calibration/1\", \"devices\": [{\"device\": \"" +
                      model_result_.cases[0].device + "\", \"cases\": [";

@@ -1,9 +1,11 @@
 #include "harness/commands/gate.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -115,20 +117,28 @@ struct Side {
   std::string title;  // as a report names them
 };
 
-const std::vector<double>* first_samples(const Result& result) {
+// All that a process measured. One case may be alike by chance: at 0 tokens nothing is launched,
+// and each of its samples is 0.
+using Measurements = std::vector<std::pair<std::string, std::vector<double>>>;
+
+Measurements measurements(const Result& result) {
+  Measurements all;
+  bool any = false;
   for (const CaseRecord& record : result.cases) {
-    if (record.measured() != nullptr) return &record.measured()->latency.samples;
+    if (record.measured() == nullptr) continue;
+    all.emplace_back(record.id(), record.measured()->latency.samples);
+    any = any || std::ranges::any_of(all.back().second, [](double s) { return s != 0; });
   }
-  return nullptr;
+  return any ? all : Measurements{};
 }
 
 // One process given twice would count as two that agree in every digit.
 void refuse_repeated(const std::vector<std::string>& files, const std::vector<Result>& processes) {
-  std::map<std::vector<double>, std::size_t> seen;
+  std::map<Measurements, std::size_t> seen;
   for (std::size_t i = 0; i < files.size(); ++i) {
-    const std::vector<double>* samples = first_samples(processes[i]);
-    if (samples == nullptr || samples->empty()) continue;
-    const auto [known, is_new] = seen.emplace(*samples, i);
+    Measurements measured = measurements(processes[i]);
+    if (measured.empty()) continue;
+    const auto [known, is_new] = seen.emplace(std::move(measured), i);
     if (is_new) continue;
     throw InputError(files[i], "the same measurements as " + files[known->second],
                      "give each process once");
