@@ -136,6 +136,15 @@ TEST_F(CommandLine, GatePrintsJsonThatHoldsTheExitCode) {
   EXPECT_EQ(nlohmann::json::parse(out_)["exit_code"], 0);
 }
 
+TEST_F(CommandLine, GatePrintsOneJsonDocumentWhateverElseIsAsked) {
+  Result halved = model_result_;
+  for (CaseRecord& record : halved.cases) scale_latency(record, 0.5);
+  write("halved.json", halved);
+  EXPECT_EQ(gate("r.json", "halved.json", {"--json", "--explain", "*", "--github"}), 1);
+  EXPECT_EQ(nlohmann::json::parse(out_)["exit_code"], 1);
+  EXPECT_THAT(err_, AllOf(HasSubstr("::error "), HasSubstr("standard error within")));
+}
+
 TEST_F(CommandLine, GateExplainsOneVerdict) {
   EXPECT_EQ(gate("r.json", "r.json", {"--explain", "*/M=16"}), 0);
   EXPECT_THAT(out_, AllOf(HasSubstr("M=16\nverdict: pass\n"), HasSubstr("standard error within"),

@@ -60,7 +60,7 @@ void declare_options(CLI::App& app, GateOptions& o) {
   app.add_option("--junit", o.junit, "Also write JUnit XML to this file");
   app.add_flag("--github", o.github,
                "Print GitHub annotations, and add the report to the job's step summary");
-  add_json_flag(app, o.json);
+  add_json_flag(app, o.json, "the text, and what --explain and --github print on stderr");
   app.footer(
       "A case fails when its latency is surely more than the policy's limit above the baseline, "
       "when "
@@ -80,8 +80,8 @@ void declare_options(CLI::App& app, GateOptions& o) {
 }
 
 void print_github(const Judgement& judgement, const ReportTitle& title,
-                  const Environment& environment) {
-  environment.out << github_annotations(judgement);
+                  const Environment& environment, std::ostream& out) {
+  out << github_annotations(judgement);
   const char* summary = std::getenv("GITHUB_STEP_SUMMARY");
   if (summary == nullptr) return;
   std::ofstream file(summary, std::ios::app);  // other steps write to it too
@@ -187,9 +187,11 @@ int gate(const GateOptions& o, const Environment& environment) {
   } else if (o.explain.empty()) {
     environment.out << text_report(judgement, title);
   }
-  if (o.github) print_github(judgement, title, environment);
+  // With --json, stdout is one document. GitHub reads annotations from stderr as well.
+  std::ostream& beside = o.json ? environment.err : environment.out;
+  if (o.github) print_github(judgement, title, environment, beside);
   const int code = exit_code(judgement);
-  if (!o.explain.empty() && !print_explanations(judgement, o.explain, environment.out)) {
+  if (!o.explain.empty() && !print_explanations(judgement, o.explain, beside)) {
     environment.err << "moegauge: --explain: no judged case matches " << o.explain << '\n';
     return code == exit_ok ? exit_no_verdict : code;
   }
