@@ -93,7 +93,7 @@ void declare_options(CLI::App& app, RunOptions& o) {
   weights->needs(layer);
   layer->needs(weights);
   app.add_option("--dump", o.dump,
-                 "Folder for what each case was given and gave: case-00000.safetensors ...");
+                 "Folder for what each case was given and gave: a file case-ID.safetensors each");
   app.add_option("--profile", o.selection.profile,
                  "Only the case with this id, launched once for a profiler: no checks, no result;\n"
                  "ncu --profile-from-start off sees the one launch that counts")
@@ -164,8 +164,7 @@ void require_writable_place(const fs::path& out, std::span<const NamedFile> take
   }
 }
 
-// Dumps of an earlier run would be taken for this one's, whose cases have other numbers.
-void make_dump_folder(const fs::path& folder, bool keep, std::span<const NamedFile> taken) {
+void make_dump_folder(const fs::path& folder, std::span<const NamedFile> taken) {
   if (folder.empty()) return;
   std::error_code error;
   for (const auto& [role, file] : taken) {
@@ -179,10 +178,16 @@ void make_dump_folder(const fs::path& folder, bool keep, std::span<const NamedFi
   if (!fs::is_directory(folder, error)) {
     throw InputError("--dump " + folder.string(), "no folder can be made there", "name another");
   }
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    const bool ours = name.starts_with("case-") && name.ends_with(".safetensors");
-    if (ours && !keep) fs::remove(entry.path(), error);
+}
+
+// A dump of an earlier run must not pass for this one's where the case gives no output now. Those
+// of other cases are somebody else's.
+void remove_old_dumps(const fs::path& folder, const std::vector<CaseCoordinates>& cases,
+                      const std::vector<std::optional<CaseRecord>>& done) {
+  if (folder.empty()) return;
+  std::error_code ignored;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (!done[i]) fs::remove(dump_file(folder, cases[i]), ignored);
   }
 }
 
@@ -333,10 +338,11 @@ int run(const RunOptions& o, const Environment& environment) {
       files_read(suite.cases, suite_file, environment.backends, root);
   const std::vector<NamedFile> taken = with_weights(read, suite, root);
   require_writable_place(out, taken);
-  make_dump_folder(o.dump, o.resume, taken);
+  make_dump_folder(o.dump, taken);
   const std::string header =
       journal_header(suite.name, settings.measure, suite.cases, read, environment.backends);
   Journaled journaled = open_journal(out, header, o.resume, cases);
+  remove_old_dumps(o.dump, cases, journaled.records);
   const ProgressStyle style = o.quiet                        ? ProgressStyle::quiet
                               : ::isatty(STDERR_FILENO) != 0 ? ProgressStyle::bar
                                                              : ProgressStyle::lines;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -17,10 +18,13 @@ namespace moegauge {
 namespace {
 
 using ::testing::AnyOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Key;
 using ::testing::MatchesRegex;
 using ::testing::Not;
+using ::testing::Pair;
 using ::testing::StartsWith;
 
 class Run : public ::testing::Test {
@@ -320,6 +324,41 @@ TEST_F(Run, ShardsShareTheWork) {
   EXPECT_EQ(load_result(out()).result.cases.size(), 2u);
   run_suite(fields, {"--shard", "2/2"});
   EXPECT_EQ(load_result(out()).result.cases.size(), 1u);
+}
+
+// Named by the case alone: a folder may be another shard's too, and another selection's.
+TEST_F(Run, DumpsOfOtherCasesStayAsTheyAre) {
+  const std::filesystem::path dump = folder_.path() / "dump";
+  const auto contents = [&] {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : std::filesystem::directory_iterator(dump)) {
+      files[entry.path().filename()] = read_file(entry.path());
+    }
+    return files;
+  };
+  const std::string fields = R"("backend": "honest", "tokens": [1, 2, 4])";
+  ASSERT_EQ(run_suite(fields, {"--dump", dump, "--shard", "1/2"}).code, 0);
+  const auto first = contents();
+  EXPECT_EQ(first.size(), 2u);
+  ASSERT_EQ(run_suite(fields, {"--dump", dump, "--shard", "2/2"}).code, 0);
+  const auto both = contents();
+  EXPECT_EQ(both.size(), 3u);
+  for (const auto& [name, bytes] : first) EXPECT_EQ(both.at(name), bytes) << name;
+  ASSERT_EQ(run_suite(fields, {"--dump", dump, "--filter", "*/M=4", "--resume"}).code, 0);
+  EXPECT_EQ(contents(), both) << "the same case again, under the same name";
+  const std::string id = load_result(out()).result.cases.at(0).id();
+  EXPECT_THAT(both, Contains(Key(StartsWith("case-fused_moe_"))));
+  EXPECT_THAT(both, Contains(Pair(HasSubstr("M=4-"), HasSubstr(id))));
+}
+
+// A case that gives no output now must not seem to have given what it gave before.
+TEST_F(Run, AnOlderDumpOfTheSameCaseIsGone) {
+  const std::filesystem::path dump = folder_.path() / "dump";
+  const std::string fields = R"("backend": "honest")";
+  ASSERT_EQ(run_suite(fields, {"--dump", dump}).code, 0);
+  EXPECT_FALSE(std::filesystem::is_empty(dump));
+  ASSERT_EQ(run_suite(fields, {"--dump", dump, "--budget", "0.000001s"}).code, 4);
+  EXPECT_TRUE(std::filesystem::is_empty(dump));
 }
 
 TEST_F(Run, WorksFromAnyFolder) {
