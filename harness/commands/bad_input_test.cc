@@ -141,6 +141,48 @@ TEST_F(BadInput, ARunMayNotWriteOverWhatItReads) {
   refuses({"run", file, "--out", path("")}, "it is a folder");
 }
 
+TEST_F(BadInput, ABackendThatIsNoneIsShownInTheSuite) {
+  refuses_suite(R"("backend": "servign")",
+                "suite.json:3: /cases/0/backend: no backend is called \"servign\"; did you mean "
+                "\"serving\"?");
+}
+
+// A model's folder has no name of its own in a path that is a file's alone.
+TEST_F(BadInput, ACheckpointInTheCurrentFolderIsLookedForThere) {
+  const fs::path fixture = "harness/checkpoint/fixtures/compressed-tensors/fp8-channel-token";
+  fs::copy_file(fixture / "config.json", path("config.json"), fs::copy_options::overwrite_existing);
+  suite(R"("backend": "serving", "layer": 0)");
+  const fs::path before = fs::current_path();
+  fs::current_path(path(""));
+  refuses({"run", "suite.json"}, ".: it holds no safetensors file");
+  fs::current_path(before);
+}
+
+TEST_F(BadInput, ASingleOpTakesNoCheckpointsWeights) {
+  const std::string file = write_text("ops.json", R"({"schema": "moegauge.suite/1", "name": "t",
+      "defaults": {"model": "config.json", "scheme": "bf16", "tokens": 1, "backend": "serving"},
+      "cases": [{"op": ["fused_moe", "activation"]}]})");
+  refuses({"run", file, "--weights", folder_.string(), "--layer", "0"},
+          "the suite measures the single op activation, and a checkpoint's weights are for whole "
+          "layers; leave single ops out with --filter 'fused_moe*'");
+  refuses({"run", file, "--weights", folder_.string(), "--layer", "0", "--filter", "fused_moe*"},
+          "it holds no safetensors file");
+}
+
+TEST_F(BadInput, ARoutingThatIsNoneNamesTheNearest) {
+  refuses_suite(R"("backend": "serving", "routing": "unifrom")", "did you mean \"uniform\"?");
+  refuses({"tune", "--model", path("config.json"), "--scheme", "bf16", "--routing", "unifrom"},
+          "--routing: unknown routing \"unifrom\"; did you mean \"uniform\"?");
+}
+
+TEST_F(BadInput, WhereNothingIsSelectedItSaysByWhat) {
+  const std::string file = suite(R"("backend": "serving")");
+  EXPECT_EQ(run({"run", file, "--shard", "9/9"}), 4);
+  EXPECT_THAT(err_, HasSubstr("--shard 9/9 holds no case: 1 point is selected"));
+  EXPECT_EQ(run({"run", file, "--shard", "1/1", "--filter", "*/M=7"}), 4);
+  EXPECT_THAT(err_, AllOf(HasSubstr("matches --filter \"*/M=7\"; an id is, e.g., fused_moe/")));
+}
+
 // One shard and an index; the folder of fixtures has no index.
 TEST_F(BadInput, NothingIsWrittenOverTheWeightsOfACheckpoint) {
   const fs::path fixture = "harness/checkpoint/fixtures/compressed-tensors/fp8-channel-token";

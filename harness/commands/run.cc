@@ -30,6 +30,7 @@
 #include "harness/commands/selection.h"
 #include "harness/commands/table.h"
 #include "harness/commands/table_warnings.h"
+#include "harness/json/nearest.h"
 #include "harness/measure/prepare.h"
 #include "harness/measure/profile.h"
 #include "harness/measure/summary.h"
@@ -37,6 +38,7 @@
 #include "harness/root.h"
 #include "harness/worker/runner.h"
 #include "reference/base/input_error.h"
+#include "reference/ops/op.h"
 
 namespace moegauge {
 namespace {
@@ -153,6 +155,37 @@ std::vector<NamedFile> with_weights(std::vector<NamedFile> read, const Suite& su
     std::ranges::copy(weights_beside(model), std::back_inserter(read));
   }
   return read;
+}
+
+// Weights of a checkpoint are for whole layers.
+void refuse_ops_with_weights(const std::vector<CaseCoordinates>& cases, const Suite& suite,
+                             const RunOptions& o) {
+  if (o.weights.empty()) return;
+  const auto single = [](const CaseCoordinates& c) { return find_op(c.op) != nullptr; };
+  const auto found = std::ranges::find_if(cases, single);
+  if (found == cases.end()) return;
+  const bool layers_too = !std::ranges::all_of(suite.cases, single);
+  throw InputError("--weights " + o.weights,
+                   "the suite measures the single op " + found->op +
+                       ", and a checkpoint's weights are for whole layers",
+                   layers_too ? "leave single ops out with --filter '" + CaseCoordinates{}.op + "*'"
+                              : "run it without --weights: its weights are generated");
+}
+
+// Why nothing is selected.
+std::string why_empty(const Suite& suite, const RunOptions& o,
+                      std::span<const Backend* const> backends) {
+  SelectionOptions whole = o.selection;
+  whole.shard.clear();
+  std::set<std::string> points;
+  for (const CaseCoordinates& c : select_cases(suite, whole, backends)) points.insert(point_id(c));
+  if (!points.empty()) {
+    return "--shard " + o.selection.shard + " holds no case: " + std::to_string(points.size()) +
+           (points.size() == 1 ? " point is" : " points are") +
+           " selected, and a shard is of whole points";
+  }
+  return "no case of " + o.suite + " matches --filter " + in_quotes(o.selection.filter) +
+         "; an id is, e.g., " + case_id(suite.cases.front());
 }
 
 // Before anything is measured. What lies beside the result counts: it is written over, or set
@@ -323,9 +356,10 @@ int run(const RunOptions& o, const Environment& environment) {
   take_weights(suite, o);
   const auto cases = select_cases(suite, o.selection, environment.backends);
   if (cases.empty()) {
-    environment.err << "moegauge: no case of " << o.suite << " matches; see moegauge list suites\n";
+    environment.err << "moegauge: " << why_empty(suite, o, environment.backends) << '\n';
     return exit_no_verdict;
   }
+  refuse_ops_with_weights(cases, suite, o);
   check_inputs(cases, suite_file, environment.backends, root);
   if (!o.selection.profile.empty()) return profile(cases.front(), o, root, environment);
 

@@ -133,6 +133,7 @@ PreparedTune prepare_tune(const TuneOptions& o, const Environment& environment,
   const std::string wanted = backend_of(o, environment);
   require_scheme(o.asked.scheme);
   setup.problem = problem_of(setup.asked, root);
+  require_routing(o.asked.routing);
   parse_routing_law(o.asked.routing, setup.problem.layer);
   const auto candidates = candidates_for(setup.problem, environment.backends, wanted);
   setup.backend = chosen_of(candidates);
