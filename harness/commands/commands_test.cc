@@ -186,6 +186,12 @@ TEST_F(CommandLine, ListShowsEveryShippedKind) {
   EXPECT_THAT(out_, HasSubstr("qwen3-30b-a3b"));
 }
 
+TEST_F(CommandLine, TheTopLevelHelpNamesEveryKindOfList) {
+  EXPECT_EQ(run({"--help"}), 0);
+  for (const char* kind : {"backends", "schemes", "models", "suites", "configs", "policies", "ops"})
+    EXPECT_THAT(out_, HasSubstr(kind));
+}
+
 TEST_F(CommandLine, ListOfNothingExitsWith4AndOfAnUnknownKindWith2) {
   EXPECT_EQ(run({"list", "configs"}), 4);  // the fake backend has none
   EXPECT_EQ(run({"list", "planets"}), 2);
