@@ -262,6 +262,10 @@ TEST_F(BadInput, WhatIsNoRegularFileIsRefusedWithoutWaiting) {
   refuses({"explain", path("pipe"), "--scheme", "bf16"}, "it is a pipe");
   refuses({"convert", path("pipe"), path("out"), "--to", "fp8_block", "--flavor", "ocp"}, "pipe");
   refuses_suite(R"("routing": "pipe")", "it is a pipe");
+  const std::string file = suite(R"("backend": "serving")");
+  refuses({"run", file, "--out", path("pipe")}, "--out " + path("pipe") + ": it is a pipe");
+  refuses({"gate", path("r.json"), "--baseline", path("r.json"), "--junit", path("pipe")},
+          "it is a pipe");
   ASSERT_EQ(::mkfifo(path("out.json.journal").c_str(), 0600), 0);
   refuses({"run", suite(R"("backend": "serving")"), "--out", path("out.json")}, "it is a pipe");
 }
