@@ -28,6 +28,9 @@ struct ProcessCase {
 std::vector<LatencyVerdict> judge_latencies(std::span<const ProcessCase> cases,
                                             const Policy& policy);
 
+// The same of fresh pairs measured in turn: at least two of every case.
+std::vector<LatencyVerdict> judge_pairs(std::span<const ProcessCase> cases, const Policy& policy);
+
 // The limits that ship with a case's scheme where the policy has none of its own.
 ErrorLimits limits_in_force(const ErrorRule& rule, const std::optional<TotalRule>& total,
                             const ErrorLimits& shipped);

@@ -170,19 +170,27 @@ bool comparable(const CaseRecord& now, const CaseRecord& then) {
 
 std::map<std::string, LatencyVerdict> by_processes(const CasesById& now, const CasesById& then,
                                                    const Policy& policy, const Evidence& evidence) {
-  std::vector<std::string> ids;
-  std::vector<ProcessCase> cases;
+  struct Together {
+    std::vector<std::string> ids = {};
+    std::vector<ProcessCase> cases = {};
+  } apart, paired;
   for (const auto& [id, record] : now) {
     const auto counterpart = then.find(id);
     const auto known = evidence.find(id);
     if (counterpart == then.end() || known == evidence.end()) continue;
     if (!comparable(*record, *counterpart->second) || !judged_by_processes(known->second)) continue;
-    ids.push_back(id);
-    cases.push_back({&known->second, &policy.latency_rule(record->coordinates)});
+    Together& group = known->second.pairs.size() > 1 ? paired : apart;
+    group.ids.push_back(id);
+    group.cases.push_back({&known->second, &policy.latency_rule(record->coordinates)});
   }
-  std::vector<LatencyVerdict> verdicts = judge_latencies(cases, policy);
   std::map<std::string, LatencyVerdict> by_id;
-  for (std::size_t i = 0; i < ids.size(); ++i) by_id.emplace(ids[i], std::move(verdicts[i]));
+  const auto add = [&by_id](const Together& group, std::vector<LatencyVerdict> verdicts) {
+    for (std::size_t i = 0; i < verdicts.size(); ++i) {
+      by_id.emplace(group.ids[i], std::move(verdicts[i]));
+    }
+  };
+  add(apart, judge_latencies(apart.cases, policy));
+  add(paired, judge_pairs(paired.cases, policy));
   return by_id;
 }
 
