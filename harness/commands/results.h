@@ -13,6 +13,10 @@ namespace moegauge {
 // InputError.
 LoadedResult load_for_judging(const std::string& file, const Environment& environment);
 
+bool any_ok(const Result& result);
+// What `run` ends with: 3 where a case failed, 4 where the machine did or nothing is ok.
+int exit_code_of_run(const Result& result);
+
 // Pretty-printed; bytes that are no UTF-8 become U+FFFD.
 std::string strict_json(const nlohmann::ordered_json& json);
 
