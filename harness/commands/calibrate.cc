@@ -43,18 +43,30 @@ std::vector<MeasuringProcess> planned(const CalibrateOptions& o, const fs::path&
   return processes;
 }
 
-// Cases that the calibration says nothing about, a line each.
+// Cases that the calibration says nothing about: a line for each that failed, one for all that
+// cannot run here.
 void name_what_is_left_out(const std::vector<Result>& processes, const Calibration& calibration,
                            std::ostream& err) {
   std::set<std::string> known;
   for (const auto& [device, cases] : calibration) {
     for (const auto& [id, one] : cases) known.insert(id);
   }
+  std::size_t not_here = 0;
   for (const CaseRecord& record : representative(processes).cases) {
     if (known.contains(record.id())) continue;
+    const Status status = record.status();
+    if (status == Status::unsupported || status == Status::refused_config ||
+        status == Status::skipped) {
+      ++not_here;
+      continue;
+    }
     const std::string why = why_not_ok(record);
     err << "moegauge: warning: left out: " << record.id() << ": "
         << (why.empty() ? "ok in fewer than two processes" : why) << '\n';
+  }
+  if (not_here > 0) {
+    err << "left out: " << not_here << " cases that do not run here (unsupported, refused_config "
+        << "or skipped)\n";
   }
 }
 

@@ -195,7 +195,7 @@ TEST_F(CompareBuilds, FindsTheSlowerOneByItsExactFactorAndFails) {
 
 TEST_F(CompareBuilds, PassesAFasterAndTheSameOne) {
   const std::string a = build("a", "1");
-  Finished finished = compare(a, build("b", "0.9"), {"--markdown", path("r.md")});
+  Finished finished = compare(a, build("b", "0.9"), {"--pairs", "10", "--markdown", path("r.md")});
   EXPECT_EQ(finished.code, 0) << finished.err;
   EXPECT_THAT(finished.out, HasSubstr("faster"));
   EXPECT_THAT(finished.out, HasSubstr("A = " + a + "\nB = " + path("b") + "\n"));
