@@ -17,6 +17,7 @@
 #include "harness/commands/shipped_limits.h"
 #include "harness/judge/evidence.h"
 #include "harness/judge/judge.h"
+#include "harness/judge/known_issues.h"
 #include "harness/judge/report.h"
 #include "harness/result/safe_file.h"
 #include "harness/root.h"
@@ -130,8 +131,9 @@ fs::path temporary_folder() {
 int judge_and_show(const Sides& sides, const ComparisonOptions& o, const Policy& policy,
                    const ReportTitle& title, const Environment& environment) {
   const Evidence evidence = gather_pairs(sides.b, sides.a);
-  const Judgement judgement = judge(representative(sides.b), representative(sides.a), policy,
-                                    shipped_limits(find_root()), "*", evidence);
+  Judgement judgement = judge(representative(sides.b), representative(sides.a), policy,
+                              shipped_limits(find_root()), "*", evidence);
+  apply_known_issues(judgement, policy, today());
   if (!o.markdown.empty()) replace_file(o.markdown, markdown_report(judgement, title));
   environment.out << (o.json ? strict_json(json_report(judgement, title)) + "\n"
                              : text_report_of_builds(judgement, title));

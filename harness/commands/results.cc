@@ -1,6 +1,7 @@
 #include "harness/commands/results.h"
 
 #include <algorithm>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -40,6 +41,15 @@ int exit_code_of_run(const Result& result) {
   }
   if (case_failed) return exit_case_failed;
   return machine_failed || !any_ok(result) ? exit_no_verdict : exit_ok;
+}
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc = {};
+  ::gmtime_r(&now, &utc);
+  char text[16];
+  std::strftime(text, sizeof text, "%Y-%m-%d", &utc);
+  return text;
 }
 
 std::string strict_json(const nlohmann::ordered_json& json) {

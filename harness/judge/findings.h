@@ -10,6 +10,9 @@
 
 namespace moegauge {
 
+// Puts the findings in order, worst first, and takes the verdict from them. At least one.
+void settle(CaseVerdict& verdict);
+
 struct LatencyVerdict {
   Finding finding = {};
   std::optional<LatencyJudgement> numbers = {};  // none where a side has too few samples
