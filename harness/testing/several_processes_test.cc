@@ -59,7 +59,7 @@ class SeveralProcesses : public ::testing::Test {
   }
   Finished compare(const std::string& a, const std::string& b,
                    const std::vector<std::string>& options = {},
-                   const std::string& fields = R"("tokens": [1, 2], "backend": "noisy")") {
+                   const std::string& fields = R"("backend": "noisy")") {
     std::vector<std::string> words = {"compare",  "--exec-a", a,
                                       "--exec-b", b,          folder_.suite(fields)};
     words.insert(words.end(), options.begin(), options.end());
@@ -181,14 +181,14 @@ class CompareBuilds : public SeveralProcesses {};
 // The k-th process of either build is off by the same, so that each pair's ratio is the factor.
 TEST_F(CompareBuilds, FindsTheSlowerOneByItsExactFactorAndFails) {
   const std::string a = build("a", "1"), b = build("b", "1.04");
-  const Finished finished = compare(a, b, {"--json"});
+  const Finished finished = compare(a, b, {"--json", "--pairs", "10", "--tokens", "1,2"});
   EXPECT_EQ(finished.code, 1) << finished.err;
   const auto report = nlohmann::json::parse(finished.out);
   ASSERT_EQ(report.at("cases").size(), 2u);
   for (const auto& one : report.at("cases")) {
     EXPECT_EQ(one.at("latency").at("outcome"), "slower");
     EXPECT_NEAR(one.at("latency").at("ratio"), 1.04, 1e-4);
-    EXPECT_EQ(one.at("latency").at("result_processes"), 14);
+    EXPECT_EQ(one.at("latency").at("result_processes"), 10);
   }
   EXPECT_EQ(read_file(path("a.loads")), read_file(path("b.loads")));
 }
@@ -200,8 +200,8 @@ TEST_F(CompareBuilds, PassesAFasterAndTheSameOne) {
   EXPECT_THAT(finished.out, HasSubstr("faster"));
   EXPECT_THAT(finished.out, HasSubstr("A = " + a + "\nB = " + path("b") + "\n"));
   EXPECT_THAT(read_file(path("r.md")), HasSubstr("0.900x"));
-  // The spread of 2% cancels in each pair: 4 are enough here, whose interval is [1, 1].
-  finished = compare(build("a", "1"), build("b", "1"), {"--pairs", "4"});
+  // The spread of 2% cancels in each pair: 2 are enough here, whose interval is [1, 1].
+  finished = compare(build("a", "1"), build("b", "1"), {"--pairs", "2"});
   EXPECT_EQ(finished.code, 0) << finished.err;
   EXPECT_THAT(finished.out, HasSubstr("same"));
 }
@@ -240,6 +240,7 @@ TEST_F(CompareBuilds, FailsAfterAPairWhereTheNewBuildNoLongerRuns) {
   const Finished finished = compare(a, b);
   EXPECT_EQ(finished.code, 1) << finished.err;
   EXPECT_THAT(finished.out, HasSubstr("ok in the baseline, now crashed"));
+  EXPECT_THAT(finished.err, HasSubstr("[2/28] 01-b")) << "14 pairs unless asked otherwise";
   EXPECT_THAT(finished.err, Not(HasSubstr("02-")));
 }
 
