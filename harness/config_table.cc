@@ -37,6 +37,18 @@ Config read_entry(const JsonCursor& cursor) {
   return config;
 }
 
+// The metadata that a lookup compares with the layer and the device. Misspelt, they would be
+// compared with nothing; other keys are anybody's.
+const std::vector<std::string> compared_keys = {"scheme", "hidden_size", "top_k",   "group_size",
+                                                "device", "driver",      "compiler"};
+
+void refuse_misspelt(const std::string& key, const JsonCursor& cursor) {
+  if (std::ranges::find(compared_keys, key) != compared_keys.end()) return;
+  const std::string guess = suggestion(key, compared_keys);
+  if (!guess.starts_with("did you mean")) return;
+  cursor.fail("the metadata key " + in_quotes(key) + " is compared with nothing", guess);
+}
+
 std::string read_metadata(const std::string& key, const JsonCursor& cursor) {
   // "-16", " 16" or "16.0" would be a batch size that no lookup ever finds.
   const bool nearly_number =
@@ -45,6 +57,7 @@ std::string read_metadata(const std::string& key, const JsonCursor& cursor) {
     cursor.fail(in_quotes(key) + " is neither a batch size nor metadata",
                 "a batch size is a plain decimal key with an object, metadata a word with a value");
   }
+  refuse_misspelt(key, cursor);
   return cursor.is_string() ? cursor.string() : cursor.json().dump();
 }
 

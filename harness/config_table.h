@@ -31,7 +31,7 @@ struct ConfigChoice {
 // A batch-size key is a decimal number; its value maps names to integers from 0 up (BLOCK_SIZE_M or
 // tile_m, num_warps, waves_per_eu, ...), kept as they are: which of them a backend knows is its own
 // business. Any other key is metadata: a string, number or flag. Throws InputError, also for a
-// table without entries.
+// table without entries, and for a slip of a key that check_table compares.
 ConfigTable load_config_table(const std::filesystem::path& file);
 ConfigTable read_config_table(const JsonDocument& document, const std::filesystem::path& file);
 

@@ -96,6 +96,27 @@ ConfigTable table_of(const std::vector<std::int64_t>& keys) {
   return table;
 }
 
+TEST_F(TableFile, RefusesASlipOfAKeyThatIsComparedAndKeepsAllOthers) {
+  EXPECT_EQ(
+      refusal(R"({"1": {"BLOCK_SIZE_M": 16},
+"hiden_size": 256})"),
+      ":2: /hiden_size: the metadata key \"hiden_size\" is compared with nothing; did you mean "
+      "\"hidden_size\"?");
+  for (const char* slip : {"Scheme", "topk", "group_sizes", "devise"}) {
+    EXPECT_NE(refusal("{\"1\": {\"BLOCK_SIZE_M\": 16}, \"" + std::string(slip) + "\": 1}"),
+              "accepted")
+        << slip;
+  }
+  // Those of engines, and those that tune writes.
+  for (const char* other :
+       {"triton_version", "device_key", "moegauge_version", "date", "routing", "inputs", "cache",
+        "launch", "seed", "min_win", "result", "comment", "gpu", "author"}) {
+    EXPECT_EQ(refusal("{\"1\": {\"BLOCK_SIZE_M\": 16}, \"" + std::string(other) + "\": \"x\"}"),
+              "accepted")
+        << other;
+  }
+}
+
 TEST(Choose, TakesTheNearestKeyAndTheSmallerOfTwo) {
   const auto table = table_of({1, 2, 16, 24, 512, 1024});
   for (const auto& [tokens, key] : std::map<std::int64_t, std::int64_t>{{1, 1},

@@ -97,7 +97,7 @@ class Checkpoint(unittest.TestCase):
         with open(self.path("r.json")) as file:
             record = json.load(file)["cases"][0]
         self.assertEqual(record["layer"], fields.get("layer", L))
-        return record, peer.read(self.path("dump/case-00000.safetensors"))[0]
+        return record, peer.read(self.path("dump/" + peer.dump_name(record["id"])))[0]
 
     def hold(self, dump, w13, w2, emulated=None, quantise=peer.half, **layer):
         """The dump against numpy: truth of `w13` and `w2`, and of `emulated` as a kernel has them."""

@@ -141,6 +141,90 @@ TEST_F(BadInput, ARunMayNotWriteOverWhatItReads) {
   refuses({"run", file, "--out", path("")}, "it is a folder");
 }
 
+TEST_F(BadInput, ABackendThatIsNoneIsShownInTheSuite) {
+  refuses_suite(R"("backend": "servign")",
+                "suite.json:3: /cases/0/backend: no backend is called \"servign\"; did you mean "
+                "\"serving\"?");
+}
+
+// A model's folder has no name of its own in a path that is a file's alone.
+TEST_F(BadInput, ACheckpointInTheCurrentFolderIsLookedForThere) {
+  const fs::path fixture = "harness/checkpoint/fixtures/compressed-tensors/fp8-channel-token";
+  fs::copy_file(fixture / "config.json", path("config.json"), fs::copy_options::overwrite_existing);
+  suite(R"("backend": "serving", "layer": 0)");
+  const fs::path before = fs::current_path();
+  fs::current_path(path(""));
+  refuses({"run", "suite.json"}, ".: it holds no safetensors file");
+  fs::current_path(before);
+}
+
+TEST_F(BadInput, ASingleOpTakesNoCheckpointsWeights) {
+  const std::string file = write_text("ops.json", R"({"schema": "moegauge.suite/1", "name": "t",
+      "defaults": {"model": "config.json", "scheme": "bf16", "tokens": 1, "backend": "serving"},
+      "cases": [{"op": ["fused_moe", "activation"]}]})");
+  refuses({"run", file, "--weights", folder_.string(), "--layer", "0"},
+          "the suite measures the single op activation, and a checkpoint's weights are for whole "
+          "layers; leave single ops out with --filter 'fused_moe*'");
+  refuses({"run", file, "--weights", folder_.string(), "--layer", "0", "--filter", "fused_moe*"},
+          "it holds no safetensors file");
+}
+
+TEST_F(BadInput, ARoutingThatIsNoneNamesTheNearest) {
+  refuses_suite(R"("backend": "serving", "routing": "unifrom")", "did you mean \"uniform\"?");
+  refuses({"tune", "--model", path("config.json"), "--scheme", "bf16", "--routing", "unifrom"},
+          "--routing: unknown routing \"unifrom\"; did you mean \"uniform\"?");
+}
+
+TEST_F(BadInput, WhereNothingIsSelectedItSaysByWhat) {
+  const std::string file = suite(R"("backend": "serving")");
+  EXPECT_EQ(run({"run", file, "--shard", "9/9"}), 4);
+  EXPECT_THAT(err_, HasSubstr("--shard 9/9 holds no case: 1 point is selected"));
+  EXPECT_EQ(run({"run", file, "--shard", "1/1", "--filter", "*/M=7"}), 4);
+  EXPECT_THAT(err_, AllOf(HasSubstr("matches --filter \"*/M=7\"; an id is, e.g., fused_moe/")));
+}
+
+// One shard and an index; the folder of fixtures has no index.
+TEST_F(BadInput, NothingIsWrittenOverTheWeightsOfACheckpoint) {
+  const fs::path fixture = "harness/checkpoint/fixtures/compressed-tensors/fp8-channel-token";
+  fs::create_directory(path("ck"));
+  fs::copy_file(fixture / "config.json", path("ck/config.json"));
+  fs::copy_file(fixture / "model.safetensors", path("ck/model-1.safetensors"));
+  write_text("ck/model.safetensors.index.json", R"({"weight_map": {
+      "model.layers.0.mlp.experts.0.down_proj.weight_scale": "model-1.safetensors"}})");
+  fs::create_symlink(path("ck/model-1.safetensors"), path("link"));
+  fs::create_symlink(path("ck/model-1.safetensors"), path("x.journal"));
+  const std::string by_option = suite(R"("backend": "serving")");
+  const auto written = [&](const std::string& name, const std::string& fields) {
+    return write_text(name, R"({"schema": "moegauge.suite/1", "name": "t", "cases": [{"model":
+        "ck/config.json", "scheme": "fp8_ptpc", "backend": "serving", "tokens": 1)" +
+                                fields + "}]}");
+  };
+  const std::vector<std::vector<std::string>> runs = {
+      {"run", by_option, "--weights", path("ck"), "--layer", "0"},
+      {"run", written("layer.json", R"(, "layer": 0)")},
+      {"run", written("shape.json", "")}};  // reads none of them
+  for (const auto& words : runs) {
+    const auto refuses_with = [&](const std::string& option, const std::string& place,
+                                  const std::string& sentence) {
+      std::vector<std::string> more = words;
+      more.insert(more.end(), {option, path(place)});
+      refuses(more, sentence);
+    };
+    for (const char* place :
+         {"ck/model-1.safetensors", "ck/model.safetensors.index.json", "link", "x"}) {
+      refuses_with("--out", place, "it is a file of weights, ");
+    }
+    refuses_with("--dump", "ck", "ck/model-1.safetensors, a file of weights");
+  }
+  for (const char* option : {"--out", "--result", "--markdown"}) {
+    refuses({"tune", "--model", path("ck/config.json"), "--scheme", "fp8_ptpc", "--tokens", "1",
+             option, path("link")},
+            "it is a file of weights, ");
+  }
+  EXPECT_EQ(read_text_file(path("ck/model-1.safetensors")),
+            read_text_file(fixture / "model.safetensors"));
+}
+
 TEST_F(BadInput, TheJournalMayNotLandOnAnInputEither) {
   write_text("x.journal", "0 1\n");
   refuses({"run", suite(R"("backend": "serving", "routing": "x.journal")"), "--out", path("x")},
@@ -178,6 +262,10 @@ TEST_F(BadInput, WhatIsNoRegularFileIsRefusedWithoutWaiting) {
   refuses({"explain", path("pipe"), "--scheme", "bf16"}, "it is a pipe");
   refuses({"convert", path("pipe"), path("out"), "--to", "fp8_block", "--flavor", "ocp"}, "pipe");
   refuses_suite(R"("routing": "pipe")", "it is a pipe");
+  const std::string file = suite(R"("backend": "serving")");
+  refuses({"run", file, "--out", path("pipe")}, "--out " + path("pipe") + ": it is a pipe");
+  refuses({"gate", path("r.json"), "--baseline", path("r.json"), "--junit", path("pipe")},
+          "it is a pipe");
   ASSERT_EQ(::mkfifo(path("out.json.journal").c_str(), 0600), 0);
   refuses({"run", suite(R"("backend": "serving")"), "--out", path("out.json")}, "it is a pipe");
 }

@@ -25,7 +25,7 @@ std::span<const Command> all_commands() {
       Command{"convert", "Convert MXFP8 weights of a checkpoint to block FP8", add_convert},
       Command{"tune", "Search the config that is best at each batch size, and write a tuned file",
               add_tune},
-      Command{"list", "List backends, schemes, models, suites, configs or policies", add_list},
+      Command{"list", "List backends, schemes, models, suites, configs, policies or ops", add_list},
       Command{"explain", "Say which backend would serve a layer, and why no other", add_explain},
       Command{"doctor", "Say what this machine offers, what is missing, what makes it noisy",
               add_doctor},

@@ -69,6 +69,25 @@ TEST_F(CommandLine, GateJudgesSeveralFilesAsProcesses) {
   EXPECT_THAT(err_, HasSubstr("the same measurements as"));
 }
 
+// At 0 tokens nothing is launched: that every process took 0 us for it says nothing of the rest.
+TEST_F(CommandLine, GateTellsProcessesApartThatAgreeInOneCase) {
+  std::vector<std::string> words = {"gate"};
+  for (int i = 0; i < 3; ++i) {
+    Result process = model_result_;
+    for (CaseRecord& record : process.cases) scale_latency(record, 1 + 0.002 * i);
+    scale_latency(process.cases[0], 0);
+    if (i == 2) words.push_back("--baseline");
+    const std::string name = "p" + std::to_string(i) + ".json";
+    write(name, process);
+    words.push_back(path(name));
+  }
+  EXPECT_NE(run(words), 2) << err_;
+  EXPECT_THAT(out_, HasSubstr("p0.json and 1 more against"));
+  words.insert(words.begin() + 1, path("p0.json"));
+  EXPECT_EQ(run(words), 2);
+  EXPECT_THAT(err_, HasSubstr("the same measurements as"));
+}
+
 TEST_F(CommandLine, GateReadsACalibration) {
   std::string text = "{\"schema\": \"moegauge.calibration/1\", \"devices\": [{\"device\": \"" +
                      model_result_.cases[0].device + "\", \"cases\": [";
@@ -115,6 +134,15 @@ TEST_F(CommandLine, GateWritesItsReportsBesideTheText) {
 TEST_F(CommandLine, GatePrintsJsonThatHoldsTheExitCode) {
   EXPECT_EQ(gate("r.json", "r.json", {"--json"}), 0);
   EXPECT_EQ(nlohmann::json::parse(out_)["exit_code"], 0);
+}
+
+TEST_F(CommandLine, GatePrintsOneJsonDocumentWhateverElseIsAsked) {
+  Result halved = model_result_;
+  for (CaseRecord& record : halved.cases) scale_latency(record, 0.5);
+  write("halved.json", halved);
+  EXPECT_EQ(gate("r.json", "halved.json", {"--json", "--explain", "*", "--github"}), 1);
+  EXPECT_EQ(nlohmann::json::parse(out_)["exit_code"], 1);
+  EXPECT_THAT(err_, AllOf(HasSubstr("::error "), HasSubstr("standard error within")));
 }
 
 TEST_F(CommandLine, GateExplainsOneVerdict) {
@@ -183,6 +211,12 @@ TEST_F(CommandLine, ListShowsEveryShippedKind) {
   }
   EXPECT_EQ(run({"list", "models"}), 0);
   EXPECT_THAT(out_, HasSubstr("qwen3-30b-a3b"));
+}
+
+TEST_F(CommandLine, TheTopLevelHelpNamesEveryKindOfList) {
+  EXPECT_EQ(run({"--help"}), 0);
+  for (const char* kind : {"backends", "schemes", "models", "suites", "configs", "policies", "ops"})
+    EXPECT_THAT(out_, HasSubstr(kind));
 }
 
 TEST_F(CommandLine, ListOfNothingExitsWith4AndOfAnUnknownKindWith2) {

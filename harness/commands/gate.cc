@@ -1,9 +1,11 @@
 #include "harness/commands/gate.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -59,7 +61,7 @@ void declare_options(CLI::App& app, GateOptions& o) {
   app.add_option("--junit", o.junit, "Also write JUnit XML to this file");
   app.add_flag("--github", o.github,
                "Print GitHub annotations, and add the report to the job's step summary");
-  add_json_flag(app, o.json);
+  add_json_flag(app, o.json, "the text, and what --explain and --github print on stderr");
   app.footer(
       "A case fails when its latency is surely more than the policy's limit above the baseline, "
       "when "
@@ -79,8 +81,8 @@ void declare_options(CLI::App& app, GateOptions& o) {
 }
 
 void print_github(const Judgement& judgement, const ReportTitle& title,
-                  const Environment& environment) {
-  environment.out << github_annotations(judgement);
+                  const Environment& environment, std::ostream& out) {
+  out << github_annotations(judgement);
   const char* summary = std::getenv("GITHUB_STEP_SUMMARY");
   if (summary == nullptr) return;
   std::ofstream file(summary, std::ios::app);  // other steps write to it too
@@ -116,20 +118,28 @@ struct Side {
   std::string title;  // as a report names them
 };
 
-const std::vector<double>* first_samples(const Result& result) {
+// All that a process measured. One case may be alike by chance: at 0 tokens nothing is launched,
+// and each of its samples is 0.
+using Measurements = std::vector<std::pair<std::string, std::vector<double>>>;
+
+Measurements measurements(const Result& result) {
+  Measurements all;
+  bool any = false;
   for (const CaseRecord& record : result.cases) {
-    if (record.measured() != nullptr) return &record.measured()->latency.samples;
+    if (record.measured() == nullptr) continue;
+    all.emplace_back(record.id(), record.measured()->latency.samples);
+    any = any || std::ranges::any_of(all.back().second, [](double s) { return s != 0; });
   }
-  return nullptr;
+  return any ? all : Measurements{};
 }
 
 // One process given twice would count as two that agree in every digit.
 void refuse_repeated(const std::vector<std::string>& files, const std::vector<Result>& processes) {
-  std::map<std::vector<double>, std::size_t> seen;
+  std::map<Measurements, std::size_t> seen;
   for (std::size_t i = 0; i < files.size(); ++i) {
-    const std::vector<double>* samples = first_samples(processes[i]);
-    if (samples == nullptr || samples->empty()) continue;
-    const auto [known, is_new] = seen.emplace(*samples, i);
+    Measurements measured = measurements(processes[i]);
+    if (measured.empty()) continue;
+    const auto [known, is_new] = seen.emplace(std::move(measured), i);
     if (is_new) continue;
     throw InputError(files[i], "the same measurements as " + files[known->second],
                      "give each process once");
@@ -179,9 +189,11 @@ int gate(const GateOptions& o, const Environment& environment) {
   } else if (o.explain.empty()) {
     environment.out << text_report(judgement, title);
   }
-  if (o.github) print_github(judgement, title, environment);
+  // With --json, stdout is one document. GitHub reads annotations from stderr as well.
+  std::ostream& beside = o.json ? environment.err : environment.out;
+  if (o.github) print_github(judgement, title, environment, beside);
   const int code = exit_code(judgement);
-  if (!o.explain.empty() && !print_explanations(judgement, o.explain, environment.out)) {
+  if (!o.explain.empty() && !print_explanations(judgement, o.explain, beside)) {
     environment.err << "moegauge: --explain: no judged case matches " << o.explain << '\n';
     return code == exit_ok ? exit_no_verdict : code;
   }

@@ -12,8 +12,8 @@ struct NamedFile {
   std::filesystem::path file;
 };
 
-// Throws InputError where `out` is a folder, or is one of `taken` under whatever name: links are
-// followed, and hard links are one file.
+// Throws InputError where `out` is a folder or a named pipe, or is one of `taken` under whatever
+// name: links are followed, and hard links are one file.
 void require_own_place(const std::string& option, const std::filesystem::path& out,
                        std::span<const NamedFile> taken);
 

@@ -12,6 +12,7 @@
 #include "harness/measure/candidates.h"
 #include "harness/measure/prepare.h"
 #include "harness/suite/own_fields.h"
+#include "harness/tensors/checkpoint.h"
 #include "harness/workload/op_tensors.h"
 #include "harness/workload/workload.h"
 #include "reference/base/input_error.h"
@@ -170,6 +171,16 @@ void check_op(const CaseCoordinates& c, const fs::path& suite,
       c, [&](const Config& config) { return backend->refuses_op_config(*problem, config); }, suite);
 }
 
+void add_weights(const fs::path& folder, std::map<fs::path, std::string>& files) {
+  for (const fs::path& file : checkpoint_files(folder)) files.emplace(file, "a file of weights");
+}
+
+std::vector<NamedFile> named(const std::map<fs::path, std::string>& files) {
+  std::vector<NamedFile> all;
+  for (const auto& [file, role] : files) all.push_back({role, file});
+  return all;
+}
+
 }  // namespace
 
 void check_inputs(const std::vector<CaseCoordinates>& cases, const fs::path& suite,
@@ -187,6 +198,7 @@ std::vector<NamedFile> files_read(const std::vector<CaseCoordinates>& cases, con
     if (c.model != replay_model_name) {
       files.emplace(model_file(c.model, root), "a model of the suite");
     }
+    if (c.layer >= 0) add_weights(checkpoint_folder(c), files);
     if (const auto file = replayed_file(c)) files.emplace(*file, "a file of tensors");
     files.emplace(c.routing, "a trace of the suite");  // or a law, which no file is called
     const ConfigRequest request = parse_config_request(c.config, case_id(c));
@@ -198,9 +210,16 @@ std::vector<NamedFile> files_read(const std::vector<CaseCoordinates>& cases, con
       if (!file.empty()) files.emplace(root / file, "a tuned config file");
     }
   }
-  std::vector<NamedFile> named;
-  for (const auto& [file, role] : files) named.push_back({role, file});
-  return named;
+  return named(files);
+}
+
+std::vector<NamedFile> weights_beside(const fs::path& model) {
+  std::map<fs::path, std::string> files;
+  if (model.filename() == "config.json") {
+    const fs::path folder = model.parent_path();
+    add_weights(folder.empty() ? "." : folder, files);
+  }
+  return named(files);
 }
 
 }  // namespace moegauge

@@ -18,10 +18,14 @@ namespace moegauge {
 void check_inputs(const std::vector<CaseCoordinates>& cases, const std::filesystem::path& suite,
                   std::span<const Backend* const> backends, const std::filesystem::path& root);
 
-// The files that a run of these cases reads.
+// The files that a run of these cases reads, a checkpoint's index and shards among them.
 std::vector<NamedFile> files_read(const std::vector<CaseCoordinates>& cases,
                                   const std::filesystem::path& suite,
                                   std::span<const Backend* const> backends,
                                   const std::filesystem::path& root);
+
+// The weights beside a model that is a checkpoint's config.json: nothing may be written over them,
+// also where none of them is read.
+std::vector<NamedFile> weights_beside(const std::filesystem::path& model);
 
 }  // namespace moegauge

@@ -25,7 +25,8 @@ struct ReportOptions {
 
 void declare_options(CLI::App& app, ReportOptions& o) {
   add_report_files(app, o.files);
-  app.add_option("--history", o.history, "History database for the nightly trend");
+  // For those who look for it; until there is one, help does not promise it.
+  app.add_option("--history", o.history, "History database for the nightly trend")->group("");
   app.add_option("--out", o.out, "HTML file to write")->required();
   app.footer(
       "One file that opens from disk: verdict, charts, tables. Filters live in the address, so "

@@ -60,6 +60,8 @@ TEST_F(CommandLine, ReportOfNoCaseExitsWith4) {
 TEST_F(CommandLine, ReportRefusesAHistoryByName) {
   EXPECT_EQ(run({"report", path("r.json"), "--history", "h.db", "--out", path("r.html")}), 2);
   EXPECT_THAT(err_, HasSubstr("--history h.db: this version keeps no history database"));
+  EXPECT_EQ(run({"report", "--help"}), 0);
+  EXPECT_THAT(out_, Not(HasSubstr("--history")));
 }
 
 TEST_F(CommandLine, ReportOfAFileThatIsNoResultExitsWith2) {

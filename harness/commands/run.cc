@@ -7,6 +7,7 @@
 #include <array>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -30,6 +31,7 @@
 #include "harness/commands/selection.h"
 #include "harness/commands/table.h"
 #include "harness/commands/table_warnings.h"
+#include "harness/json/nearest.h"
 #include "harness/measure/prepare.h"
 #include "harness/measure/profile.h"
 #include "harness/measure/summary.h"
@@ -37,6 +39,7 @@
 #include "harness/root.h"
 #include "harness/worker/runner.h"
 #include "reference/base/input_error.h"
+#include "reference/ops/op.h"
 
 namespace moegauge {
 namespace {
@@ -93,7 +96,7 @@ void declare_options(CLI::App& app, RunOptions& o) {
   weights->needs(layer);
   layer->needs(weights);
   app.add_option("--dump", o.dump,
-                 "Folder for what each case was given and gave: case-00000.safetensors ...");
+                 "Folder for what each case was given and gave: a file case-ID.safetensors each");
   app.add_option("--profile", o.selection.profile,
                  "Only the case with this id, launched once for a profiler: no checks, no result;\n"
                  "ncu --profile-from-start off sees the one launch that counts")
@@ -141,35 +144,84 @@ void take_weights(Suite& suite, const RunOptions& o) {
   suite.cases = std::move(cases);
 }
 
-// Before anything is measured. The journal beside the result counts: it is written over, or set
+// What must stay as it is: the files that are read, and weights beside models also where only their
+// config.json is.
+std::vector<NamedFile> with_weights(std::vector<NamedFile> read, const Suite& suite,
+                                    const fs::path& root) {
+  std::set<fs::path> models;
+  for (const CaseCoordinates& c : suite.cases) {
+    if (c.model != replay_model_name) models.insert(model_file(c.model, root));
+  }
+  for (const fs::path& model : models) {
+    std::ranges::copy(weights_beside(model), std::back_inserter(read));
+  }
+  return read;
+}
+
+// Weights of a checkpoint are for whole layers.
+void refuse_ops_with_weights(const std::vector<CaseCoordinates>& cases, const Suite& suite,
+                             const RunOptions& o) {
+  if (o.weights.empty()) return;
+  const auto single = [](const CaseCoordinates& c) { return find_op(c.op) != nullptr; };
+  const auto found = std::ranges::find_if(cases, single);
+  if (found == cases.end()) return;
+  const bool layers_too = !std::ranges::all_of(suite.cases, single);
+  throw InputError("--weights " + o.weights,
+                   "the suite measures the single op " + found->op +
+                       ", and a checkpoint's weights are for whole layers",
+                   layers_too ? "leave single ops out with --filter '" + CaseCoordinates{}.op + "*'"
+                              : "run it without --weights: its weights are generated");
+}
+
+// Why nothing is selected.
+std::string why_empty(const Suite& suite, const RunOptions& o,
+                      std::span<const Backend* const> backends) {
+  SelectionOptions whole = o.selection;
+  whole.shard.clear();
+  std::set<std::string> points;
+  for (const CaseCoordinates& c : select_cases(suite, whole, backends)) points.insert(point_id(c));
+  if (!points.empty()) {
+    return "--shard " + o.selection.shard + " holds no case: " + std::to_string(points.size()) +
+           (points.size() == 1 ? " point is" : " points are") +
+           " selected, and a shard is of whole points";
+  }
+  return "no case of " + o.suite + " matches --filter " + in_quotes(o.selection.filter) +
+         "; an id is, e.g., " + case_id(suite.cases.front());
+}
+
+// Before anything is measured. What lies beside the result counts: it is written over, or set
 // aside, just the same.
-void require_writable_place(const fs::path& out, std::span<const NamedFile> read) {
+void require_writable_place(const fs::path& out, std::span<const NamedFile> taken) {
   if (out.empty()) return;
-  const std::string journal = out.string() + ".journal";
-  for (const fs::path& place : {out, fs::path(journal), fs::path(journal + ".old")}) {
-    require_own_place("--out", place, read);
+  for (const char* suffix : {"", ".partial", ".journal", ".journal.old"}) {
+    require_own_place("--out", out.string() + suffix, taken);
   }
 }
 
-// Dumps of an earlier run would be taken for this one's, whose cases have other numbers.
-void make_dump_folder(const fs::path& folder, bool keep,
-                      const std::vector<CaseCoordinates>& cases) {
+void make_dump_folder(const fs::path& folder, std::span<const NamedFile> taken) {
   if (folder.empty()) return;
   std::error_code error;
-  for (const CaseCoordinates& c : cases) {
-    const auto file = replayed_file(c);
-    if (!file || !fs::equivalent(fs::absolute(*file).parent_path(), folder, error)) continue;
-    throw InputError("--dump " + folder.string(), "it holds " + file->string() + ", which is read",
+  for (const auto& [role, file] : taken) {
+    // A checkpoint of one file would be none any more beside another one.
+    if (file.extension() != ".safetensors") continue;
+    if (!fs::equivalent(fs::absolute(file).parent_path(), folder, error)) continue;
+    throw InputError("--dump " + folder.string(), "it holds " + file.string() + ", " + role,
                      "name another folder");
   }
   fs::create_directories(folder, error);
   if (!fs::is_directory(folder, error)) {
     throw InputError("--dump " + folder.string(), "no folder can be made there", "name another");
   }
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    const bool ours = name.starts_with("case-") && name.ends_with(".safetensors");
-    if (ours && !keep) fs::remove(entry.path(), error);
+}
+
+// A dump of an earlier run must not pass for this one's where the case gives no output now. Those
+// of other cases are somebody else's.
+void remove_old_dumps(const fs::path& folder, const std::vector<CaseCoordinates>& cases,
+                      const std::vector<std::optional<CaseRecord>>& done) {
+  if (folder.empty()) return;
+  std::error_code ignored;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (!done[i]) fs::remove(dump_file(folder, cases[i]), ignored);
   }
 }
 
@@ -196,13 +248,15 @@ Journaled open_journal(const fs::path& out, const std::string& header, bool resu
   return journaled;
 }
 
-RunnerSettings runner_settings(const RunOptions& o) {
+RunnerSettings runner_settings(const RunOptions& o, const Suite& suite) {
   RunnerSettings settings;
   settings.measure.seed = o.seed;
+  double& seconds = settings.measure.stopping.seconds_per_member;
+  seconds = suite.seconds_per_case.value_or(seconds);
   if (!o.selection.iterate.empty()) {
     settings.measure.max_weight_sets = 8;
     settings.measure.max_weight_bytes = std::int64_t{1} << 30;
-    settings.measure.stopping.seconds_per_member = 0.5;
+    seconds = std::min(seconds, 0.5);
   }
   settings.retries = o.retries;
   settings.dump = o.dump;
@@ -266,18 +320,17 @@ std::set<unsigned> strangers(const std::vector<CaseCoordinates>& cases,
 }
 
 int run(const RunOptions& o, const Environment& environment) {
-  RunnerSettings settings = runner_settings(o);
   const fs::path root = find_root();
   const fs::path suite_file = find_suite(o.suite, root);
   Suite suite = load_suite(suite_file, root);
-  if (suite.seconds_per_case)
-    settings.measure.stopping.seconds_per_member = *suite.seconds_per_case;
+  const RunnerSettings settings = runner_settings(o, suite);
   take_weights(suite, o);
   const auto cases = select_cases(suite, o.selection, environment.backends);
   if (cases.empty()) {
-    environment.err << "moegauge: no case of " << o.suite << " matches; see moegauge list suites\n";
+    environment.err << "moegauge: " << why_empty(suite, o, environment.backends) << '\n';
     return exit_no_verdict;
   }
+  refuse_ops_with_weights(cases, suite, o);
   check_inputs(cases, suite_file, environment.backends, root);
   if (!o.selection.profile.empty()) return profile(cases.front(), o, root, environment);
 
@@ -288,11 +341,13 @@ int run(const RunOptions& o, const Environment& environment) {
   // Of the whole suite: another selection of its cases goes on with the same journal.
   const std::vector<NamedFile> read =
       files_read(suite.cases, suite_file, environment.backends, root);
-  require_writable_place(out, read);
-  make_dump_folder(o.dump, o.resume, cases);
+  const std::vector<NamedFile> taken = with_weights(read, suite, root);
+  require_writable_place(out, taken);
+  make_dump_folder(o.dump, taken);
   const std::string header =
-      journal_header(suite.name, o.seed, suite.cases, read, environment.backends);
+      journal_header(suite.name, settings.measure, suite.cases, read, environment.backends);
   Journaled journaled = open_journal(out, header, o.resume, cases);
+  remove_old_dumps(o.dump, cases, journaled.records);
   const ProgressStyle style = o.quiet                        ? ProgressStyle::quiet
                               : ::isatty(STDERR_FILENO) != 0 ? ProgressStyle::bar
                                                              : ProgressStyle::lines;

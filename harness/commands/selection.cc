@@ -84,6 +84,15 @@ void require_scheme(const std::string& name) {
   throw InputError("--scheme", unknown.wrong, unknown.right);
 }
 
+void require_routing(const std::string& text) {
+  const auto law = routing_law_named(text);
+  if (!law) throw InputError("--routing", law.error().wrong, "write " + law.error().right);
+  std::error_code ignored;
+  if (*law || fs::exists(text, ignored)) return;
+  const UnknownName unknown = unknown_routing(text);
+  throw InputError("--routing", unknown.wrong, unknown.right);
+}
+
 std::vector<CaseCoordinates> select_cases(const Suite& suite, const SelectionOptions& options,
                                           std::span<const Backend* const> backends) {
   std::vector<CaseCoordinates> cases = suite.cases;
@@ -96,7 +105,11 @@ std::vector<CaseCoordinates> select_cases(const Suite& suite, const SelectionOpt
       throw InputError("--backend", in_quotes(wanted[i]) + " is named twice", "name each once");
     }
   }
-  for (const CaseCoordinates& c : cases) require_backend(c.backend, suite.name, backends);
+  for (const CaseCoordinates& c : cases) {
+    const auto place = suite.backend_places.find(c.backend);  // none of a suite made by hand
+    require_backend(c.backend, place == suite.backend_places.end() ? suite.name : place->second,
+                    backends);
+  }
   if (!wanted.empty()) cases = override_backends(cases, wanted);
   if (!options.tokens.empty()) {
     cases = override_tokens(cases, parse_token_list(options.tokens, "--tokens"));

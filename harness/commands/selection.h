@@ -38,6 +38,8 @@ void require_backend(const std::string& name, const std::string& option,
                      std::span<const Backend* const> backends);
 // Of --scheme. Throws InputError with the nearest name.
 void require_scheme(const std::string& name);
+// Of --routing: a law, or a file that is there. Throws InputError with the nearest law.
+void require_routing(const std::string& text);
 // "cpu" or "cpu:0": the backend's name. Throws InputError that names --device.
 std::string backend_of_device(const std::string& device, std::span<const Backend* const> backends);
 

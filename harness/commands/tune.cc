@@ -104,7 +104,7 @@ std::string header_of(const TuneOptions& o, const TuneSetup& setup,
                       const fs::path& root) {
   std::vector<NamedFile> read = {{"the model", model_file(o.asked.model, root)}};
   if (!o.base.empty()) read.push_back({"--base", o.base});
-  return journal_header("tune", o.seed, search_cases(setup.asked, plans), read,
+  return journal_header("tune", setup.runner.measure, search_cases(setup.asked, plans), read,
                         environment.backends) +
          "\nmin-win " + o.min_win + "\nout " + setup.out.string();
 }

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
 #include "harness/commands/duration.h"
 #include "harness/commands/output_place.h"
+#include "harness/commands/preflight.h"
 #include "harness/commands/results.h"
 #include "harness/commands/selection.h"
 #include "harness/measure/candidates.h"
@@ -93,10 +95,15 @@ void place_outputs(const TuneOptions& o, TuneSetup& setup, const fs::path& root)
   // What is there stays as it is until all is decided; it may be --base, and nothing may win.
   const bool there = fs::exists(setup.out, ignored);
   setup.draft = there ? fs::path(setup.out.string() + ".draft") : setup.out;
-  std::vector<NamedFile> taken = {{"the model", model_file(o.asked.model, root)}};
+  const fs::path model = model_file(o.asked.model, root);
+  std::vector<NamedFile> taken = {{"the model", model}};
+  std::ranges::copy(weights_beside(model), std::back_inserter(taken));
   require_own_place("--out", setup.out, taken);
-  taken.push_back({"the journal", setup.out.string() + ".journal"});
   taken.push_back({"--base", o.base});
+  for (const char* suffix : {".draft", ".journal", ".journal.old"}) {
+    require_own_place("--out", setup.out.string() + suffix, taken);
+  }
+  taken.push_back({"the journal", setup.out.string() + ".journal"});
   taken.push_back({"--out", setup.out});
   if (!o.markdown.empty()) require_own_place("--markdown", o.markdown, taken);
   taken.push_back({"--markdown", o.markdown});
@@ -117,6 +124,7 @@ PreparedTune prepare_tune(const TuneOptions& o, const Environment& environment,
   const std::string wanted = backend_of(o, environment);
   require_scheme(o.asked.scheme);
   setup.problem = problem_of(setup.asked, root);
+  require_routing(o.asked.routing);
   parse_routing_law(o.asked.routing, setup.problem.layer);
   const auto candidates = candidates_for(setup.problem, environment.backends, wanted);
   setup.backend = chosen_of(candidates);

@@ -14,6 +14,19 @@ namespace {
 // One outlier among fewer decides, so that a change must be beyond the limit for sure.
 constexpr std::size_t least_for_a_change = 3;
 
+// Processes of a side after which a spread that is known from them alone can be planned with: below
+// 3 degrees of freedom the variance that it is an estimate of has no mean.
+constexpr std::size_t least_for_a_plan = 4;
+
+// The prior of the run's cases; of one that stands alone, what it shows itself, where that is
+// enough.
+Variance spread_to_plan_with(const Screening& screening, const Screened& s) {
+  const Variance own{s.between * s.between, s.degrees_of_freedom};
+  const Variance spread = screening.prior.value_or(own);
+  if (spread.degrees_of_freedom > 0) return spread;
+  return own.degrees_of_freedom + 1 >= double{least_for_a_plan} ? own : Variance{own.value, 0};
+}
+
 std::string processes(std::size_t count) {
   return std::to_string(count) + (count == 1 ? " process" : " processes");
 }
@@ -27,6 +40,11 @@ std::string numbers_of_processes(const LatencyJudgement& j) {
 }
 
 std::string how_to_confirm(const LatencyJudgement& j) {
+  if (j.pairs_needed == 0) {
+    return "too few processes to know how much they differ, and so how many would do: measure the "
+           "case in " +
+           std::to_string(least_for_a_plan) + " or more on each side";
+  }
   return "measure the case in " + std::to_string(j.pairs_needed) +
          " fresh pairs with moegauge compare --exec-a BASELINE --exec-b NOW SUITE";
 }
@@ -123,9 +141,7 @@ std::vector<LatencyVerdict> judge_latencies(std::span<const ProcessCase> cases,
                                      : noise > floor ? "noise"
                                                      : "the policy's floor",
                        .adjusted_p = adjusted[i]};
-    const Variance spread =
-        screening.prior.value_or(Variance{s.between * s.between, s.degrees_of_freedom});
-    j.pairs_needed = pairs_needed(spread, candidates, aim);
+    j.pairs_needed = pairs_needed(spread_to_plan_with(screening, s), candidates, aim);
     Finding finding = found(j, *c.rule, significant);
     j.change = change_of(j, finding.verdict);
     verdicts.push_back({.finding = std::move(finding), .numbers = std::move(j)});

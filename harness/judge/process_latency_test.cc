@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "harness/judge/judge_testing.h"
+#include "harness/statistics/two_stage.h"
 
 namespace moegauge {
 namespace {
@@ -56,6 +57,23 @@ TEST(ProcessGate, AsksForConfirmationWhereTwoProcessesAreSlower) {
   EXPECT_THAT(judgement.cases[0].sentence(),
               HasSubstr("fresh pairs with moegauge compare --exec-a"));
   EXPECT_EQ(judged_by(processes_of(2, 1.3), processes_of(18)).cases[0].verdict, Verdict::fail);
+}
+
+// One case shows nothing of how others differ, so that only its own processes can say how many more
+// there must be: two of them say too little.
+TEST(ProcessGate, SaysWhereProcessesAreTooFewToPlanAConfirmation) {
+  const auto first_case = [](std::vector<Result> processes) {
+    for (Result& result : processes) result.cases.resize(1);
+    return processes;
+  };
+  const Judgement two = judged_by(first_case(processes_of(2)), first_case(processes_of(1)));
+  EXPECT_EQ(two.cases[0].verdict, Verdict::inconclusive);
+  EXPECT_EQ(two.cases[0].latency->pairs_needed, 0u);
+  EXPECT_THAT(two.cases[0].sentence(), HasSubstr("too few processes to know how much they differ"));
+  EXPECT_THAT(two.cases[0].sentence(), HasSubstr("measure the case in 4 or more on each side"));
+  const Judgement four = judged_by(first_case(processes_of(4)), first_case(processes_of(4)));
+  EXPECT_GE(four.cases[0].latency->pairs_needed, least_pairs);
+  EXPECT_LT(four.cases[0].latency->pairs_needed, 1000u);
 }
 
 TEST(ProcessGate, TakesTheSpreadFromACalibrationAndSaysSo) {

@@ -183,6 +183,7 @@ std::vector<Confirmation> confirm(std::span<const Candidate> candidates,
 }
 
 std::size_t pairs_needed(const Variance& between, std::size_t candidates, const Aim& aim) {
+  if (!(between.degrees_of_freedom > 0) || !std::isfinite(between.value)) return 0;
   const double count = std::max(1.0, static_cast<double>(candidates));
   const double prior = std::min(between.degrees_of_freedom, aim.most_prior);
   const double z_power = normal_quantile(aim.confirmation_power);
@@ -217,7 +218,7 @@ StagePlan plan_stages(const Variance& between, std::size_t cases, std::size_t ba
     const double candidates = std::max(1.0, std::ceil(expected));
     const std::size_t pairs = pairs_needed(between, static_cast<std::size_t>(candidates), aim);
     const double cost = static_cast<double>(m) * n + 2 * static_cast<double>(pairs) * candidates;
-    if (cost >= least_cost) continue;
+    if (pairs == 0 || cost >= least_cost) continue;
     least_cost = cost;
     best = {.screening_processes = m, .pairs = pairs, .expected_candidates = expected};
   }

@@ -87,7 +87,8 @@ std::vector<Confirmation> confirm(std::span<const Candidate> candidates,
                                   double confidence);
 
 // How many pairs each of `candidates` cases needs, so that a change by the shift is confirmed with
-// the power aimed at: at least least_pairs. `between`: as for confirm().
+// the power aimed at: at least least_pairs. `between`: as for confirm(); of one without degrees of
+// freedom nothing can be planned: 0.
 std::size_t pairs_needed(const Variance& between, std::size_t candidates, const Aim& aim);
 inline constexpr std::size_t least_pairs = 14;
 
@@ -97,7 +98,8 @@ struct StagePlan {
   std::size_t pairs = 0;                // of each candidate, where nothing changed
   double expected_candidates = 0;       // of `cases`, where nothing changed
 };
-// Of all numbers of screening processes up to 64 the one with the fewest measurements in all.
+// Of all numbers of screening processes up to 64 the one with the fewest measurements in all; none,
+// 0 processes, where nothing can be planned.
 StagePlan plan_stages(const Variance& between, std::size_t cases, std::size_t baseline_processes,
                       const Aim& aim);
 

@@ -98,6 +98,13 @@ TEST(Confirmation, OfAnAskedDirectionIgnoresTheOther) {
   EXPECT_EQ(list[0].found, std::nullopt);
 }
 
+TEST(StagePlan, IsNoneWhereNothingShowsHowCasesDiffer) {
+  EXPECT_EQ(pairs_needed({0.014 * 0.014, 0}, 15, Aim{}), 0u);
+  EXPECT_EQ(pairs_needed({HUGE_VAL, 4}, 15, Aim{}), 0u);
+  EXPECT_EQ(pairs_needed({std::nan(""), 4}, 15, Aim{}), 0u);
+  EXPECT_EQ(plan_stages({0.014 * 0.014, 0}, 500, 20, Aim{}).screening_processes, 0u);
+}
+
 // By hand at 1.4%, 15 candidates, df 60 + 15: t(0.003 / 15) = 3.71, power 98.5%: 2.17; variance of
 // a mean case 0.014^2 * 60 / 58; 2 * 1.02 * 1.034 * (0.014 * 5.88 / 0.02956)^2 = 16.4, so 17 pairs.
 TEST(StagePlan, NeedsSeventeenPairsAtTheSpreadOfAnH200) {

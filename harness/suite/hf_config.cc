@@ -138,7 +138,13 @@ void read_dtype(const JsonCursor& top, const JsonCursor& config, Model& model) {
   for (const auto& cursor : {config, top}) {
     for (const auto* key : {"dtype", "torch_dtype"}) {
       if (const auto dtype = find_set(cursor, key)) {
-        model.layer.dtype = static_cast<Dtype>(dtype->one_of(dtypes, "dtype"));
+        const auto named = std::ranges::find(dtypes, dtype->string());
+        // float32 is no slip of float16.
+        if (named == dtypes.end()) {
+          dtype->fail("activations in " + in_quotes(dtype->string()) + " are not served",
+                      joined(dtypes) + " are");
+        }
+        model.layer.dtype = static_cast<Dtype>(named - dtypes.begin());
         return;
       }
     }

@@ -202,7 +202,8 @@ TEST(HfConfig, RefusesWhatItDoesNotKnow) {
   text = qwen3;
   text.replace(text.find("bfloat16"), 8, "float64");
   EXPECT_EQ(refusal(text),
-            "config.json:4: /torch_dtype: unknown dtype \"float64\"; did you mean \"float16\"?");
+            "config.json:4: /torch_dtype: activations in \"float64\" are not served; bfloat16, "
+            "float16 are");
 }
 
 TEST(HfConfig, IsFoundByFileOrFolder) {

@@ -9,6 +9,7 @@
 #include "harness/suite/hf_config.h"
 #include "harness/suite/suite.h"
 #include "reference/base/input_error.h"
+#include "reference/schemes/scheme.h"
 
 namespace moegauge {
 
@@ -90,7 +91,12 @@ Model read_model(const JsonDocument& document) {
   if (const auto v = top.find("expert_bias")) model.layer.expert_bias = v->boolean();
   read_routing(top.at("routing"), model);
   if (const auto v = top.find("shared_experts")) model.shared_experts = v->integer(0, max_experts);
-  for (const auto& item : top.at("served_as").items()) model.served_as.push_back(item.text());
+  for (const auto& item : top.at("served_as").items()) {
+    model.served_as.push_back(item.text());
+    if (make_scheme(model.served_as.back()) != nullptr) continue;
+    const UnknownName unknown = unknown_scheme(model.served_as.back());
+    item.fail(unknown.wrong, unknown.right);
+  }
   if (const auto v = top.find("source")) model.source = v->text();
   check_model(model, document.where());
   return model;

@@ -79,6 +79,8 @@ TEST_F(ModelFile, IsRefusedWithLinePointerAndTheRightName) {
   EXPECT_EQ(
       refusal("\"rule\": \"softmax\"", "\"rule\": \"sofmax\""),
       "tiny.json:9: /routing/rule: unknown routing rule \"sofmax\"; did you mean \"softmax\"?");
+  EXPECT_EQ(refusal("[\"bf16\"]", "[\"bf17\"]"),
+            "tiny.json:10: /served_as/0: unknown scheme \"bf17\"; did you mean \"bf16\"?");
   EXPECT_EQ(refusal("\"tiny\"", "\"small\""),
             "tiny.json: the file holds a model named \"small\"; name and file must agree");
 }

@@ -64,7 +64,9 @@ std::string existing_file(const JsonCursor& value, const std::string& path,
 std::string read_model_name(const JsonCursor& value, const Context& context) {
   const std::string name = value.text();
   if (name.find('/') == std::string::npos && !name.ends_with(".json")) return name;
-  return existing_file(value, name, context);
+  const std::string path = existing_file(value, name, context);
+  const bool still_a_path = path.find('/') != std::string::npos || path.ends_with(".json");
+  return still_a_path ? path : "./" + path;  // a folder's bare name would be a model's
 }
 
 std::string read_config(const JsonCursor& value, const Context& context) {
@@ -104,8 +106,8 @@ std::string read_routing(const JsonCursor& value, const Context& context) {
   if (*law) return text;
   std::error_code ignored;
   if (fs::exists(context.folder / text, ignored)) return existing_file(value, text, context);
-  value.fail("unknown routing " + in_quotes(text),
-             "write uniform, balanced, single, zipf:S, dirichlet:A or the path of a trace file");
+  const UnknownName unknown = unknown_routing(text);
+  value.fail(unknown.wrong, unknown.right);
 }
 
 std::string read_inputs(const JsonCursor& value, const Context& context) {
@@ -291,6 +293,14 @@ void check_replay(const CaseCoordinates& c, const JsonCursor& entry) {
   }
 }
 
+void note_backends(const JsonCursor& entry, std::map<std::string, std::string>& places) {
+  const auto found = entry.find("backend");
+  if (!found) return;
+  for (const JsonCursor& value : values_of(*found)) {
+    if (!places.contains(value.text())) places.emplace(value.text(), value.place());
+  }
+}
+
 // Refuses models that do not exist and ranks that do not divide, each once.
 class LayerCheck {
  public:
@@ -299,6 +309,12 @@ class LayerCheck {
     if (c.layer >= 0 && c.model.find('/') == std::string::npos && !c.model.ends_with(".json")) {
       entry.fail("layer " + std::to_string(c.layer) + " of the model " + in_quotes(c.model),
                  "layers are those of a checkpoint: give the path of its folder as model");
+    }
+    if (c.layer >= 0 && find_op(c.op) != nullptr) {
+      entry.fail(
+          "layer " + std::to_string(c.layer) + " of a checkpoint for the op " + c.op,
+          "a checkpoint's weights are for whole layers; leave the layer out, and the op's are "
+          "generated for the model's shape");
     }
     if (!c.fields.empty()) {
       entry.fail("fields " + c.fields + " beside the model " + in_quotes(c.model),
@@ -333,6 +349,15 @@ UnknownName unknown_scheme(const std::string& text) {
   return {"unknown scheme " + in_quotes(text), suggestion(text, names)};
 }
 
+UnknownName unknown_routing(const std::string& text) {
+  static const std::vector<std::string> laws = {"uniform", "balanced", "single", "zipf",
+                                                "dirichlet"};
+  const std::string guess = suggestion(text.substr(0, text.find(':')), laws);
+  return {"unknown routing " + in_quotes(text),
+          (guess.starts_with("did you mean") ? guess + "; " : "") +
+              "write uniform, balanced, single, zipf:S, dirichlet:A or the path of a trace file"};
+}
+
 Suite load_suite(const fs::path& file, const fs::path& root) {
   return read_suite(JsonDocument::read(file), file.parent_path(), root);
 }
@@ -349,7 +374,10 @@ Suite read_suite(const JsonDocument& document, const fs::path& folder, const fs:
   }
   const auto names = field_names();
   const auto defaults = top.find("defaults");
-  if (defaults) defaults->only_keys(names);
+  if (defaults) {
+    defaults->only_keys(names);
+    note_backends(*defaults, suite.backend_places);
+  }
 
   const Context context{folder, root};
   LayerCheck layers;
@@ -358,6 +386,7 @@ Suite read_suite(const JsonDocument& document, const fs::path& folder, const fs:
   if (cases.items().empty()) cases.fail("no cases", "list at least one");
   for (const auto& entry : cases.items()) {
     entry.only_keys(names);
+    note_backends(entry, suite.backend_places);
     for (auto& c : expand(entry, defaults, context)) {
       layers.check(c, entry, root);
       const std::string id = case_id(c);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -138,6 +139,8 @@ struct UnknownName {
   std::string wrong = {}, right = {};
 };
 UnknownName unknown_scheme(const std::string& name);
+// About a routing that is neither a law nor a trace file that is there.
+UnknownName unknown_routing(const std::string& text);
 
 // The model's routing rule with its numbers.
 Router router_of(const Model& model);
@@ -153,6 +156,9 @@ struct Suite {
   // Seconds of measuring after which a case begins no new round; nothing: as StoppingRule has it.
   std::optional<double> seconds_per_case = {};
   std::vector<CaseCoordinates> cases = {};  // expanded products, duplicates refused
+  // Where each backend's name is written first, "file:line: /pointer": whether there is such a one
+  // is for those to say who have backends.
+  std::map<std::string, std::string> backend_places = {};
 };
 
 // Expands products in a fixed order, whatever the order of the keys: op, its own fields, model, tp,

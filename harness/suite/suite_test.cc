@@ -12,6 +12,7 @@ namespace moegauge {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::HasSubstr;
 
 class SuiteFile : public testing::Test {
  protected:
@@ -111,6 +112,23 @@ TEST_F(SuiteFile, TakesPathsFromItsOwnFolder) {
       R"("cases": [{"model": "m/config.json", "scheme": "bf16", "tokens": 1, "routing": "trace.txt"}])");
   EXPECT_EQ(suite.cases.at(0).model, (folder_ / "m" / "config.json").string());
   EXPECT_EQ(suite.cases.at(0).routing, (folder_ / "trace.txt").string());
+}
+
+// Beside the suite, from within its folder: a folder's bare name would be a shipped model's.
+TEST_F(SuiteFile, TakesAFolderBesideItForAModelHoweverItsPathIsWritten) {
+  fs::create_directories(folder_ / "ck");
+  std::ofstream(folder_ / "ck" / "config.json")
+      << R"({"model_type": "mixtral", "hidden_size": 64, "intermediate_size": 96,
+    "num_local_experts": 4, "num_experts_per_tok": 2})";
+  const fs::path before = fs::current_path();
+  fs::current_path(folder_);
+  for (const char* written : {"./ck", "ck/", "x/../ck", "ck/config.json"}) {
+    std::ofstream("s.json")
+        << R"({"schema": "moegauge.suite/1", "name": "s", "cases": [{"model": ")" << written
+        << R"(", "layer": 0, "scheme": "bf16", "tokens": 1}]})";
+    EXPECT_NO_THROW(load_suite("s.json", before)) << written;
+  }
+  fs::current_path(before);
 }
 
 // A case with one wrong value.
@@ -225,9 +243,13 @@ TEST_F(SuiteFile, RefusesWrongValuesWithPointerAndRange) {
             "s.json:4: /cases/0/routing: 'zipf:nan' has no usable parameter; write zipf:S with S "
             "from 0 to 1e6, as zipf:1.2");
   EXPECT_EQ(refusal(with(R"("routing": "ballanced")")),
-            "s.json:4: /cases/0/routing: unknown routing \"ballanced\"; write uniform, balanced, "
-            "single, zipf:S, "
-            "dirichlet:A or the path of a trace file");
+            "s.json:4: /cases/0/routing: unknown routing \"ballanced\"; did you mean "
+            "\"balanced\"?; write uniform, balanced, single, zipf:S, dirichlet:A or the path of a "
+            "trace file");
+  EXPECT_THAT(refusal(with(R"("routing": "unifrom")")), HasSubstr("did you mean \"uniform\"?"));
+  EXPECT_THAT(refusal(with(R"("routing": "zifp:1.2")")), HasSubstr("did you mean \"zipf\"?"));
+  EXPECT_THAT(refusal(with(R"("routing": "monday.trace")")),
+              HasSubstr("unknown routing \"monday.trace\"; write uniform"));
 }
 
 TEST_F(SuiteFile, RefusesSchemesThatDoNotExist) {
@@ -254,6 +276,30 @@ TEST_F(SuiteFile, RefusesLayersThatCannotBe) {
   EXPECT_EQ(refusal(R"("cases": [{"model": "mixtral", "scheme": "bf16", "tokens": 1}])"),
             "s.json:3: /cases/0: ./suites/models: no model \"mixtral\"; nearest: mixtral-8x7b; or "
             "give the path of a config.json");
+}
+
+TEST_F(SuiteFile, RefusesTheWeightsOfACheckpointForASingleOp) {
+  EXPECT_EQ(refusal(with(R"("op": "activation", "layer": 3)")),
+            "s.json:3: /cases/0: layer 3 of the model \"mixtral-8x7b\"; layers are those of a "
+            "checkpoint: give the path of its folder as model");
+  fs::create_directories(folder_ / "ck");
+  std::ofstream(folder_ / "ck" / "config.json")
+      << R"({"model_type": "mixtral", "hidden_size": 64, "intermediate_size": 96,
+    "num_local_experts": 4, "num_experts_per_tok": 2})";
+  EXPECT_EQ(refusal(R"("cases": [{"op": "activation", "model": "ck/", "layer": 3,
+                     "scheme": "bf16", "tokens": 1}])"),
+            "s.json:3: /cases/0: layer 3 of a checkpoint for the op activation; a checkpoint's "
+            "weights are for whole layers; leave the layer out, and the op's are generated for the "
+            "model's shape");
+}
+
+TEST_F(SuiteFile, KnowsWhereEachBackendIsNamedFirst) {
+  const Suite suite = load(R"("defaults": {"backend": "cpu"}, "cases": [
+{"model": "mixtral-8x7b", "scheme": "bf16", "tokens": 1},
+{"model": "mixtral-8x7b", "scheme": "bf16", "tokens": 2, "backend": ["cpu", "cuda"]}])");
+  const std::string file = (folder_ / "s.json").string();
+  EXPECT_EQ(suite.backend_places.at("cpu"), file + ":3: /defaults/backend");
+  EXPECT_EQ(suite.backend_places.at("cuda"), file + ":5: /cases/1/backend/1");
 }
 
 TEST_F(SuiteFile, RefusesTheSameCaseTwice) {

@@ -1,7 +1,9 @@
 #include "harness/tensors/checkpoint.h"
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "harness/json/cursor.h"
 #include "harness/json/nearest.h"
@@ -15,16 +17,22 @@ namespace fs = std::filesystem;
 const char* const what_is_read =
     "give a .safetensors file, an index of shards, or a folder with either";
 
+std::vector<fs::path> safetensors_in(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (at->path().extension() == ".safetensors") found.push_back(at->path());
+  }
+  return found;
+}
+
 // The file within a folder that stands for it.
 fs::path main_file(const fs::path& folder) {
   std::error_code error;
   // A link that leads nowhere is there, and reading it says what is wrong.
   const fs::path index = folder / checkpoint_index_name;
   if (fs::exists(fs::symlink_status(index, error))) return index;
-  std::vector<fs::path> found;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (entry.path().extension() == ".safetensors") found.push_back(entry.path());
-  }
+  const std::vector<fs::path> found = safetensors_in(folder);
   if (found.size() == 1) return found.front();
   throw InputError(folder.string(),
                    found.empty()
@@ -44,7 +52,34 @@ fs::path shard_path(const fs::path& index, const JsonCursor& value) {
   return index.parent_path() / name;
 }
 
+// Those that the index names; what cannot be read names none.
+std::vector<fs::path> shards_named_by(const fs::path& index) {
+  std::set<fs::path> shards;
+  try {
+    const JsonDocument document = JsonDocument::read(index);
+    for (const auto& [name, value] : JsonCursor(document).at("weight_map").members()) {
+      shards.insert(shard_path(index, value));
+    }
+  } catch (const InputError&) {
+  }
+  return {shards.begin(), shards.end()};
+}
+
 }  // namespace
+
+std::vector<fs::path> checkpoint_files(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) {
+    std::vector<fs::path> files = {path};
+    if (path.extension() == ".json") {
+      std::ranges::copy(shards_named_by(path), std::back_inserter(files));
+    }
+    return files;
+  }
+  const fs::path index = path / checkpoint_index_name;
+  if (fs::exists(fs::symlink_status(index, error))) return checkpoint_files(index);
+  return safetensors_in(path);
+}
 
 Checkpoint::Checkpoint(const fs::path& path) {
   std::error_code ignored;

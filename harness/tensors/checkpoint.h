@@ -17,6 +17,10 @@ namespace moegauge {
 
 inline constexpr std::string_view checkpoint_index_name = "model.safetensors.index.json";
 
+// The files that Checkpoint(path) reads, as far as they can be told: what is broken is for it to
+// say.
+std::vector<std::filesystem::path> checkpoint_files(const std::filesystem::path& path);
+
 class Checkpoint {
  public:
   // `path`: a .safetensors file, an index, or a folder that holds one of the two. Throws InputError

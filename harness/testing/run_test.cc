@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -17,10 +18,13 @@ namespace moegauge {
 namespace {
 
 using ::testing::AnyOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Key;
 using ::testing::MatchesRegex;
 using ::testing::Not;
+using ::testing::Pair;
 using ::testing::StartsWith;
 
 class Run : public ::testing::Test {
@@ -229,6 +233,69 @@ TEST_F(Run, AJournalOfOtherFilesIsNotResumedAndNamesTheOneThatChanged) {
   EXPECT_EQ(resume().code, 0) << "as it was";
 }
 
+// Two checkpoints of one shape, the second put in the first's place with its date.
+TEST_F(Run, AJournalOfOtherWeightsIsNotResumed) {
+  const std::filesystem::path fixture = CHECKPOINT_FIXTURE, weights = folder_.path() / "ck";
+  std::filesystem::create_directory(weights);
+  for (const char* file : {"config.json", "model.safetensors"}) {
+    std::filesystem::copy_file(fixture / file, weights / file);
+  }
+  const auto run_weights = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> options = {"--weights", weights, "--layer", "0"};
+    options.insert(options.end(), more.begin(), more.end());
+    return run_suite(R"("backend": "honest")", options);
+  };
+  const Finished first = run_weights({});
+  ASSERT_EQ(first.code, 0) << first.err;
+  EXPECT_EQ(run_weights({"--resume"}).code, 0);
+  const std::filesystem::path shard = weights / "model.safetensors";
+  const auto written = std::filesystem::last_write_time(shard);
+  std::string bytes = read_file(shard);
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  folder_.write("ck/model.safetensors", bytes);
+  std::filesystem::last_write_time(shard, written);
+  const Finished finished = run_weights({"--resume"});
+  EXPECT_EQ(finished.code, 2);
+  EXPECT_THAT(finished.err, HasSubstr("model.safetensors with content"));
+}
+
+TEST_F(Run, AQuickLookIsNotResumedAsAFullMeasurementNorTheOtherWayRound) {
+  const std::string fields = R"("backend": "honest")";
+  ASSERT_EQ(run_suite(fields).code, 0);
+  const std::string id = load_result(out()).result.cases.at(0).id();
+  Finished finished = run_suite(fields, {"--iterate", id, "--resume"});
+  EXPECT_EQ(finished.code, 2);
+  EXPECT_THAT(finished.err, HasSubstr("measured for 0.5 s or "));
+  ASSERT_EQ(run_suite(fields, {"--iterate", id}).code, 0);
+  EXPECT_EQ(run_suite(fields, {"--iterate", id, "--resume"}).code, 0);
+  finished = run_suite(fields, {"--resume"});
+  EXPECT_EQ(finished.code, 2);
+  EXPECT_THAT(finished.err, HasSubstr("8 weight sets or "));
+}
+
+// As the journal's header says it.
+TEST_F(Run, AQuickLookLastsHalfASecondOrTheSuitesSecondsWhicheverIsLess) {
+  const auto measured_for = [&](const std::string& seconds_per_case, bool iterating) {
+    const std::string suite = folder_.write(
+        "timed.json", R"({"schema": "moegauge.suite/1", "name": "test", "seconds_per_case": )" +
+                          seconds_per_case + R"(, "cases": [{"model": "config.json",
+                          "scheme": "bf16", "tokens": 1, "backend": "honest"}]})");
+    std::vector<std::string> arguments = {suite, "--out", out()};
+    if (iterating) {
+      run(arguments);
+      const std::string id = load_result(out()).result.cases.at(0).id();
+      arguments.insert(arguments.end(), {"--iterate", id});
+    }
+    EXPECT_EQ(run(arguments).code, 0);
+    const std::string journal = read_file(out() + ".journal");
+    const std::size_t at = journal.find("measured for ");
+    return journal.substr(at, journal.find(" s or", at) - at);
+  };
+  EXPECT_EQ(measured_for("2", false), "measured for 2");
+  EXPECT_EQ(measured_for("2", true), "measured for 0.5");
+  EXPECT_EQ(measured_for("0.1", true), "measured for 0.1");
+}
+
 TEST_F(Run, AnotherSelectionGoesOnWithTheSameJournal) {
   folder_.write("table.json", R"({"1": {"BLOCK_SIZE_M": 16}})");
   const std::string fields =
@@ -259,6 +326,41 @@ TEST_F(Run, ShardsShareTheWork) {
   EXPECT_EQ(load_result(out()).result.cases.size(), 2u);
   run_suite(fields, {"--shard", "2/2"});
   EXPECT_EQ(load_result(out()).result.cases.size(), 1u);
+}
+
+// Named by the case alone: a folder may be another shard's too, and another selection's.
+TEST_F(Run, DumpsOfOtherCasesStayAsTheyAre) {
+  const std::filesystem::path dump = folder_.path() / "dump";
+  const auto contents = [&] {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : std::filesystem::directory_iterator(dump)) {
+      files[entry.path().filename()] = read_file(entry.path());
+    }
+    return files;
+  };
+  const std::string fields = R"("backend": "honest", "tokens": [1, 2, 4])";
+  ASSERT_EQ(run_suite(fields, {"--dump", dump, "--shard", "1/2"}).code, 0);
+  const auto first = contents();
+  EXPECT_EQ(first.size(), 2u);
+  ASSERT_EQ(run_suite(fields, {"--dump", dump, "--shard", "2/2"}).code, 0);
+  const auto both = contents();
+  EXPECT_EQ(both.size(), 3u);
+  for (const auto& [name, bytes] : first) EXPECT_EQ(both.at(name), bytes) << name;
+  ASSERT_EQ(run_suite(fields, {"--dump", dump, "--filter", "*/M=4", "--resume"}).code, 0);
+  EXPECT_EQ(contents(), both) << "the same case again, under the same name";
+  const std::string id = load_result(out()).result.cases.at(0).id();
+  EXPECT_THAT(both, Contains(Key(StartsWith("case-fused_moe_"))));
+  EXPECT_THAT(both, Contains(Pair(HasSubstr("M=4-"), HasSubstr(id))));
+}
+
+// A case that gives no output now must not seem to have given what it gave before.
+TEST_F(Run, AnOlderDumpOfTheSameCaseIsGone) {
+  const std::filesystem::path dump = folder_.path() / "dump";
+  const std::string fields = R"("backend": "honest")";
+  ASSERT_EQ(run_suite(fields, {"--dump", dump}).code, 0);
+  EXPECT_FALSE(std::filesystem::is_empty(dump));
+  ASSERT_EQ(run_suite(fields, {"--dump", dump, "--budget", "0.000001s"}).code, 4);
+  EXPECT_TRUE(std::filesystem::is_empty(dump));
 }
 
 TEST_F(Run, WorksFromAnyFolder) {

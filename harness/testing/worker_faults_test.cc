@@ -183,9 +183,12 @@ TEST_F(WorkerFaults, NothingOkLeavesAnEarlierResultAlone) {
 // A dump that cannot be written is the disk's fault: a gate must not fail a kernel for it.
 TEST_F(WorkerFaults, ADumpThatCannotBeWrittenIsNoFaultOfTheKernel) {
   const std::filesystem::path dump = folder_.path() / "dump";
-  // A folder stands where the file of the first case would be put.
-  std::filesystem::create_directories(dump / "case-00000.safetensors" / "in the way");
-  const Outcome outcome = run("honest", {"--dump", dump.string(), "--resume"});
+  run("honest", {"--dump", dump.string()});
+  const std::filesystem::path file = std::filesystem::directory_iterator(dump)->path();
+  std::filesystem::remove(file);
+  std::filesystem::create_directories(file / "in the way");
+  std::filesystem::remove(out());
+  const Outcome outcome = run("honest", {"--dump", dump.string()});
   EXPECT_EQ(outcome.of("honest").status(), Status::infrastructure) << outcome.finished.err;
   EXPECT_THAT(outcome.reason("honest"),
               HasSubstr("the harness's own fault while writing the dump"));

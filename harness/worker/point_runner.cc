@@ -155,7 +155,7 @@ void PointRunner::start_worker(const Group& group) {
   for (const std::size_t index : group.cases) {
     job.cases.push_back(cases_[index]);
     if (!settings_.dump.empty()) {
-      job.settings.dumps.push_back(dump_file(settings_.dump, index));
+      job.settings.dumps.push_back(dump_file(settings_.dump, cases_[index]));
     }
   }
   worker_->send(to_line(job));

@@ -18,10 +18,16 @@ std::size_t cases_to_measure(const std::vector<CaseCoordinates>& cases,
   return count;
 }
 
-std::filesystem::path dump_file(const std::filesystem::path& dump, std::size_t index) {
-  std::string digits = std::to_string(index);
-  digits.insert(0, 5 - std::min<std::size_t>(digits.size(), 5), '0');
-  return dump / ("case-" + digits + ".safetensors");
+std::filesystem::path dump_file(const std::filesystem::path& dump, const CaseCoordinates& c) {
+  constexpr std::size_t most_shown = 180;  // of what a file system takes, with room for the rest
+  const std::string id = case_id(c);
+  std::string shown = id.size() > most_shown ? id.substr(id.size() - most_shown) : id;
+  for (char& ch : shown) {
+    const bool plain = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') ||
+                       (ch >= '0' && ch <= '9') || ch == '.' || ch == '-' || ch == '=';
+    if (!plain) ch = '_';
+  }
+  return dump / ("case-" + shown + "-" + text_hash8(id) + ".safetensors");
 }
 
 void run_cases(const std::vector<CaseCoordinates>& cases,

@@ -39,8 +39,9 @@ struct RunnerHooks {
 std::size_t cases_to_measure(const std::vector<CaseCoordinates>& cases,
                              const std::vector<std::optional<CaseRecord>>& records);
 
-// The file in the folder `dump` of the case at `index`.
-std::filesystem::path dump_file(const std::filesystem::path& dump, std::size_t index);
+// The file in the folder `dump` of a case: its name is the case's alone, so that shards, selections
+// and runs of several suites share a folder.
+std::filesystem::path dump_file(const std::filesystem::path& dump, const CaseCoordinates& c);
 
 // Fills every record that is not there yet. Cases that were not run (budget, interrupt) are
 // `skipped` with that reason.

@@ -226,12 +226,12 @@ class Dumps(OpCase):
             replays = []
             for i, case in enumerate(cases):
                 replay = {k: v for k, v in case.items() if model != "replay" or k not in ("ep", "tokens")}
-                replays.append({**replay, "model": model, "inputs": f"file:first/case-{i:05}.safetensors"})
+                replays.append({**replay, "model": model, "inputs": "file:first/" + peer.dump_name(records[i]["id"])})
             code, err, again, folder = self.run_cases(replays)
             self.assertEqual(code, 0, f"{model}: {err} {again and [r.get('reason') for r in again if r['status'] != 'ok']}")
             for i, case in enumerate(cases):
-                (first, metadata), (second, _) = (peer.read(os.path.join(f, f"case-{i:05}.safetensors"))
-                                                  for f in (self.path("first"), folder))
+                (first, metadata), (second, _) = (peer.read(os.path.join(f, peer.dump_name(of[i]["id"])))
+                                                  for f, of in ((self.path("first"), records), (folder, again)))
                 self.assertEqual(metadata["case"], records[i]["id"])
                 self.assertEqual(metadata["inputs"], "heavy_tail")
                 self.assertEqual(first.keys(), second.keys(), case)
@@ -245,9 +245,9 @@ class Dumps(OpCase):
         with open(self.path("config.json"), "w") as file:
             file.write(CONFIG)
         case = {"op": "grouped_gemm", "scheme": "fp8_block", "model": "config.json", "tokens": 9, "layout": "contiguous"}
-        code, err, _, folder = self.run_cases([{**case, "inputs": "gaussian"}], ("--seed", "5"))
+        code, err, records, folder = self.run_cases([{**case, "inputs": "gaussian"}], ("--seed", "5"))
         self.assertEqual(code, 0, err)
-        first, metadata = peer.read(os.path.join(folder, "case-00000.safetensors"))
+        first, metadata = peer.read(os.path.join(folder, peer.dump_name(records[0]["id"])))
         kept = {name: array for name, array in first.items() if name not in ("b", "b_scale", "emulated", "unquantized", "output")}
         again = self.replayed("grouped_gemm", kept, {k: v for k, v in case.items() if k != "op"}, metadata)
         for name in ("b", "b_scale", "output", "emulated"):

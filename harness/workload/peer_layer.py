@@ -2,6 +2,7 @@
 oracle and readers against them. Nothing of ours takes part."""
 
 import json
+import re
 import struct
 
 import ml_dtypes
@@ -11,6 +12,14 @@ DTYPES = {
     "BF16": ml_dtypes.bfloat16, "F16": np.float16, "F32": np.float32, "F64": np.float64, "I32": np.int32,
     "I64": np.int64, "U8": np.uint8, "I8": np.int8, "F8_E4M3": ml_dtypes.float8_e4m3fn, "F8_E8M0": np.uint8,
 }
+
+
+def dump_name(case_id):
+    """The file that `run --dump` writes for a case, from its id: as docs/replay.md says it."""
+    value = 0xcbf29ce484222325
+    for byte in case_id.encode():
+        value = (value ^ byte) * 0x100000001b3 % 2**64
+    return f"case-{re.sub('[^A-Za-z0-9.=-]', '_', case_id[-180:])}-{value:016x}"[:-8] + ".safetensors"
 
 
 def write(path, tensors, metadata=None):

@@ -51,7 +51,7 @@ class OpCase(unittest.TestCase):
         self.assertEqual(code, 0, f"{err} {cases and cases[0].get('reason')}")
         self.assertEqual(cases[0]["status"], "ok", cases[0].get("reason"))
         self.record = cases[0]
-        return peer.read(os.path.join(folder, "case-00000.safetensors"))[0]
+        return peer.read(os.path.join(folder, peer.dump_name(cases[0]["id"])))[0]
 
     def refused(self, op, tensors, *words, fields=None):
         peer.write(self.path("in.safetensors"), tensors)

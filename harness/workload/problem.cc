@@ -22,7 +22,8 @@ Model model_of(const CaseCoordinates& c, const std::filesystem::path& root) {
 
 std::filesystem::path checkpoint_folder(const CaseCoordinates& c) {
   const std::filesystem::path model = c.model;
-  return model.extension() == ".json" ? model.parent_path() : model;
+  if (model.extension() != ".json") return model;
+  return model.has_parent_path() ? model.parent_path() : ".";
 }
 
 Problem problem_of(const CaseCoordinates& c, const std::filesystem::path& root) {

@@ -47,7 +47,7 @@ class Replay(unittest.TestCase):
         with open(self.path("r.json")) as file:
             record = json.load(file)["cases"][0]
         self.assertIn(record["status"], ("ok", "inaccurate"), record.get("reason"))
-        return done.returncode, done.stderr, record, peer.read(self.path("dump/case-00000.safetensors"))[0]
+        return done.returncode, done.stderr, record, peer.read(self.path("dump/" + peer.dump_name(record["id"])))[0]
 
     def rows(self, tokens=5, experts=3, top_k=2, hidden=160):
         ids = np.stack([self.rng.permutation(experts)[:top_k] for _ in range(tokens)]).astype(np.int32)
@@ -225,7 +225,7 @@ class Replay(unittest.TestCase):
             fields = {"scheme": scheme, "tokens": 40}
             code, err, record, first = self.run_case({"model": "config.json", "inputs": inputs, **fields}, options=("--seed", "9"))
             self.assertEqual(code, 0, err)
-            name = self.path("dump/case-00000.safetensors")
+            name = self.path("dump/" + peer.dump_name(record["id"]))
             os.rename(name, self.path("in.safetensors"))
             self.assertEqual(peer.read(self.path("in.safetensors"))[1]["case"], record["id"])
             for model in ("config.json", "replay"):
@@ -260,7 +260,7 @@ class Replay(unittest.TestCase):
                 exact += peer.layer(dump["x"], *both, np.full((7, 1), expert), np.ones((7, 1)))
             self.assertLess(peer.relative(dump["unquantized"], exact), 1e-6)
             # The dump is a layer of more experts, and still the same case.
-            os.rename(self.path("dump/case-00000.safetensors"), self.path("in.safetensors"))
+            os.rename(self.path("dump/" + peer.dump_name(record["id"])), self.path("in.safetensors"))
             for replay in (fields, {"model": "replay", "scheme": "fp8_block"}):
                 code, err, _, again = self.run_case(replay)
                 self.assertEqual(code, 0, err)

@@ -27,6 +27,8 @@ using Line = std::array<Word, kVector>;  // in the order of the columns
 static_assert(sizeof(Line) == kLine);
 
 // Whether the elements `from` of a canonical row are one read, as all are without a group index.
+// First and last tell, because a run lies within one group, whose columns ascend (element_order):
+// groups begin at multiples of kPadElements, and so of every run.
 bool is_one_read(std::span<const std::int32_t> from, int bits) {
   return from.front() >= 0 && from.back() == from.front() + std::ssize(from) - 1 &&
          from.front() * std::int64_t{bits} % 8 == 0;

@@ -84,7 +84,8 @@ function(moegauge_benchmark name)
 endfunction()
 
 # moegauge_fuzzer(name SOURCES ... [LINK ...]): a libFuzzer binary, built where MOEGAUGE_FUZZ is on;
-# MOEGAUGE_SANITIZE=fuzzer-no-link,address,undefined instruments the libraries that it calls.
+# MOEGAUGE_SANITIZE=fuzzer-no-link,address,undefined,float-cast-overflow instruments the libraries that
+# it calls.
 function(moegauge_fuzzer name)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     message(FATAL_ERROR "MOEGAUGE_FUZZ needs clang++: configure with -DCMAKE_CXX_COMPILER=clang++")
