@@ -20,6 +20,7 @@
 #include "harness/judge/calibration_report.h"
 #include "harness/judge/counterpart.h"
 #include "harness/judge/evidence.h"
+#include "harness/measure/session.h"
 #include "harness/root.h"
 
 namespace moegauge {
@@ -138,8 +139,10 @@ int calibrate_suite(const CalibrateOptions& o, bool json, const Environment& env
   std::error_code ignored;
   Calibration known = fs::exists(o.out, ignored) ? load_calibration(o.out) : Calibration{};
   const fs::path folder = o.keep.empty() ? o.out + ".processes" : o.keep;
-  claim_folder(folder, journal_header(suite.name, 0, cases, read, environment.backends) + "\n" +
-                           build_facts(this_program));
+  MeasureSettings settings;
+  if (suite.seconds_per_case) settings.stopping.seconds_per_member = *suite.seconds_per_case;
+  claim_folder(folder, journal_header(suite.name, settings, cases, read, environment.backends) +
+                           "\n" + build_facts(this_program));
 
   // A layer that cannot run here will not run in the next process either.
   CollectHooks hooks;
