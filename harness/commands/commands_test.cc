@@ -157,6 +157,33 @@ TEST_F(CommandLine, GateUnderAnUnknownPolicyExitsWith2AndNamesTheNearest) {
   EXPECT_THAT(err_, HasSubstr("did you mean \"default\"?"));
 }
 
+// The day on which this runs lies between.
+TEST_F(CommandLine, GateExcusesAKnownIssueUntilItExpires) {
+  Result slower = model_result_;
+  scale_latency(slower.cases[1], 1.5);
+  write("slower.json", slower);
+  const auto judged_until = [&](const std::string& expires) {
+    std::string policy = read_text_file("suites/policies/pull-request.json");
+    policy.insert(policy.find("\"latency\""),
+                  R"("known_issues": [{"case": "*/M=16", "reason": "driver", "expires": ")" +
+                      expires + "\"}],\n");
+    return gate("slower.json", "r.json", {"--policy", write_text("p.json", policy)});
+  };
+  EXPECT_EQ(judged_until("9999-12-31"), 0) << err_;
+  EXPECT_THAT(out_, HasSubstr("known until 9999-12-31 (driver)"));
+  EXPECT_EQ(judged_until("2020-02-29"), 1);
+  EXPECT_THAT(out_, HasSubstr("expired on 2020-02-29"));
+  EXPECT_EQ(judged_until("2021-02-29"), 2) << "no leap year";
+}
+
+TEST_F(CommandLine, ControlsThatBecameFasterFail) {
+  Result faster = model_result_;
+  for (CaseRecord& record : faster.cases) scale_latency(record, 0.7);
+  write("faster.json", faster);
+  EXPECT_EQ(gate("faster.json", "r.json"), 0);
+  EXPECT_EQ(gate("faster.json", "r.json", {"--policy", "must-not-change"}), 1);
+}
+
 TEST_F(CommandLine, CompareShowsTheRatioAndExitsWith0) {
   Result slower = model_result_;
   scale_latency(slower.cases[0], 1.5);

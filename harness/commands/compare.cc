@@ -9,6 +9,7 @@
 #include <ostream>
 #include <string>
 
+#include "harness/commands/compare_builds.h"
 #include "harness/commands/options.h"
 #include "harness/commands/output_place.h"
 #include "harness/commands/results.h"
@@ -16,6 +17,7 @@
 #include "harness/judge/report.h"
 #include "harness/result/safe_file.h"
 #include "harness/root.h"
+#include "reference/base/input_error.h"
 
 namespace moegauge {
 namespace {
@@ -26,11 +28,13 @@ struct CompareOptions {
   std::string filter = "*";
   std::string markdown;
   bool json = false;
+  BuildsOptions builds;
 };
 
 void declare_options(CLI::App& app, CompareOptions& o) {
-  app.add_option("A", o.a, "Result file: before")->required();
-  app.add_option("B", o.b, "Result file: after")->required();
+  app.add_option("A", o.a, "Result file: before; with --exec-a and --exec-b the SUITE")->required();
+  app.add_option("B", o.b, "Result file: after");
+  add_builds_options(app, o.builds);
   add_policy(
       app, o.policy,
       "Policy whose ratio limit is the margin of `same` and whose spread between runs widens "
@@ -43,10 +47,19 @@ void declare_options(CLI::App& app, CompareOptions& o) {
       "one "
       "side of 1;\n`same`: it lies within the margin about 1; `inconclusive`: it can be either. "
       "Rivals measured in turn\nwithin one file are shown below. Nothing here fails; that is "
-      "`moegauge gate`. Exit codes: 0; 2 bad input;\n4 no case could be compared.");
+      "`moegauge gate`. Exit codes: 0; 2 bad input;\n4 no case could be compared.\n\n"
+      "Two builds are measured in fresh pairs of processes (A B, B A, ...) and judged as moegauge "
+      "gate judges:\n"
+      "  moegauge compare --exec-a ../before/build/default --exec-b build/default "
+      "suites/quick.json\n"
+      "Exit codes then: 0; 1 a case is slower, wrong or no longer ok; 2 bad input; 4 no verdict.");
 }
 
 int compare_files(const CompareOptions& o, const Environment& environment) {
+  if (o.b.empty()) {
+    throw InputError("compare", "B is missing",
+                     "give two result files, or --exec-a and --exec-b and a suite");
+  }
   const std::filesystem::path policy_file = find_policy(o.policy, find_root());
   if (!o.markdown.empty()) {
     const std::array taken = {NamedFile{"a result", o.a}, NamedFile{"a result", o.b},
@@ -68,12 +81,27 @@ int compare_files(const CompareOptions& o, const Environment& environment) {
   return exit_no_verdict;
 }
 
+int compare(const CompareOptions& o, const Environment& environment) {
+  if (o.builds.exec_a.empty()) return compare_files(o, environment);
+  if (!o.b.empty()) {
+    throw InputError("compare", "'" + o.b + "' is a word too many",
+                     "with --exec-a and --exec-b give one suite");
+  }
+  return compare_builds(o.builds,
+                        {.suite = o.a,
+                         .policy = o.policy,
+                         .filter = o.filter,
+                         .markdown = o.markdown,
+                         .json = o.json},
+                        environment);
+}
+
 }  // namespace
 
 Action add_compare(CLI::App& subcommand) {
   auto options = std::make_shared<CompareOptions>();
   declare_options(subcommand, *options);
-  return [options](const Environment& environment) { return compare_files(*options, environment); };
+  return [options](const Environment& environment) { return compare(*options, environment); };
 }
 
 }  // namespace moegauge

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/commands/calibrate.h"
 #include "harness/commands/machine_facts.h"
 #include "harness/commands/options.h"
 #include "harness/commands/results.h"
@@ -27,6 +28,7 @@ struct DoctorOptions {
   bool measure = false;
   std::string model;
   bool json = false;
+  CalibrateOptions calibrate;
 };
 
 void declare_options(CLI::App& app, DoctorOptions& o) {
@@ -36,12 +38,18 @@ void declare_options(CLI::App& app, DoctorOptions& o) {
   app.add_option("--model", o.model,
                  "Model whose layer they are measured for [that of suites/quick.json]")
       ->needs(measure);
+  add_calibrate_options(app, o.calibrate, *measure);
   add_json_flag(app, o.json);
   app.footer(
       "Shows what this machine offers, which backends are there, how to get the others, and what "
       "would "
       "make\nmeasurements noisy, with what to do about it. Exit codes: 0 a backend is there; 2 bad "
-      "input; 4 none is.");
+      "input; 4 none is.\n\n"
+      "With --calibrate it measures how much processes differ here where nothing changes, for "
+      "moegauge gate:\n"
+      "  moegauge doctor --calibrate suites/quick.json --out calibration.json\n"
+      "  moegauge gate now.json --baseline base.json --calibration calibration.json\n"
+      "Exit codes then: 0; 2 bad input; 3 a case failed; 4 no case was ok in two processes.");
 }
 
 std::string gib(std::int64_t bytes) {
@@ -174,6 +182,7 @@ std::string text_of(const Json& report) {
 }
 
 int doctor(const DoctorOptions& o, const Environment& environment) {
+  if (!o.calibrate.suite.empty()) return calibrate_suite(o.calibrate, o.json, environment);
   const MachineFacts facts = read_machine_facts("/");
   // Before the ceilings are measured: they are a load themselves.
   const std::vector<std::string> warnings = noise_warnings(facts);

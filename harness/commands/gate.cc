@@ -20,6 +20,7 @@
 #include "harness/judge/calibration.h"
 #include "harness/judge/evidence.h"
 #include "harness/judge/judge.h"
+#include "harness/judge/known_issues.h"
 #include "harness/judge/report.h"
 #include "harness/result/safe_file.h"
 #include "harness/root.h"
@@ -177,6 +178,7 @@ int gate(const GateOptions& o, const Environment& environment) {
   Judgement judgement = judge(representative(std::move(result.processes)),
                               representative(std::move(baseline.processes)), policy,
                               shipped_limits(root), o.filter, evidence);
+  apply_known_issues(judgement, policy, today());
   judgement.cut = !result.cut.empty() ? result.cut : baseline.cut;
 
   const ReportTitle title{.result = result.title, .baseline = baseline.title};

@@ -131,6 +131,8 @@ Rows list_policies(const Environment&, const fs::path& root) {
     const Policy policy = load_policy(file);
     rows.push_back({{"name", policy.name},
                     {"strict", policy.strict ? "yes" : "no"},
+                    {"controls", policy.controls ? "yes" : "no"},
+                    {"known_issues", policy.known_issues.size()},
                     {"description", policy.description}});
   }
   return rows;

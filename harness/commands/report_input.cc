@@ -7,6 +7,7 @@
 #include "harness/commands/options.h"
 #include "harness/commands/results.h"
 #include "harness/commands/shipped_limits.h"
+#include "harness/judge/known_issues.h"
 #include "harness/root.h"
 #include "harness/suite/select.h"
 
@@ -72,6 +73,7 @@ std::vector<Judgement> judged(const ReportInput& input) {
   if (!input.baseline) return judgements;
   for (const ReportFile& file : input.files) {
     judgements.push_back(judge(file.result, input.baseline->result, input.policy, input.shipped));
+    apply_known_issues(judgements.back(), input.policy, today());
     judgements.back().cut = file.cut.empty() ? input.baseline->cut : file.cut;
   }
   return judgements;

@@ -1,5 +1,7 @@
 #include "harness/commands/results.h"
 
+#include <algorithm>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -9,6 +11,45 @@ LoadedResult load_for_judging(const std::string& file, const Environment& enviro
   LoadedResult loaded = load_result(file);
   if (loaded.truncated) environment.err << "moegauge: warning: " << *loaded.truncated << '\n';
   return loaded;
+}
+
+bool any_ok(const Result& result) {
+  return std::ranges::any_of(result.cases,
+                             [](const CaseRecord& record) { return record.measured() != nullptr; });
+}
+
+int exit_code_of_run(const Result& result) {
+  bool machine_failed = false, case_failed = false;
+  for (const CaseRecord& record : result.cases) {
+    switch (record.status()) {
+      case Status::inaccurate:
+      case Status::crashed:
+      case Status::timeout:
+      case Status::out_of_memory:
+      case Status::error:
+        case_failed = true;
+        break;
+      case Status::infrastructure:
+        machine_failed = true;
+        break;
+      case Status::ok:
+      case Status::unsupported:
+      case Status::refused_config:
+      case Status::skipped:
+        break;
+    }
+  }
+  if (case_failed) return exit_case_failed;
+  return machine_failed || !any_ok(result) ? exit_no_verdict : exit_ok;
+}
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc = {};
+  ::gmtime_r(&now, &utc);
+  char text[16];
+  std::strftime(text, sizeof text, "%Y-%m-%d", &utc);
+  return text;
 }
 
 std::string strict_json(const nlohmann::ordered_json& json) {

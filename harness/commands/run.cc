@@ -27,6 +27,7 @@
 #include "harness/commands/output_place.h"
 #include "harness/commands/preflight.h"
 #include "harness/commands/progress.h"
+#include "harness/commands/results.h"
 #include "harness/commands/selection.h"
 #include "harness/commands/table.h"
 #include "harness/commands/table_warnings.h"
@@ -276,11 +277,6 @@ Result assemble(const Suite& suite, const fs::path& suite_file, const RunOptions
   return result;
 }
 
-bool any_ok(const Result& result) {
-  return std::ranges::any_of(result.cases,
-                             [](const CaseRecord& record) { return record.measured() != nullptr; });
-}
-
 // What is no whole result, or none at all, must not take the place of an earlier good one: a gate
 // would find nothing in it, and a nightly job would lose what it compares with.
 fs::path place_of(const fs::path& out, const Result& result, bool interrupted) {
@@ -289,31 +285,6 @@ fs::path place_of(const fs::path& out, const Result& result, bool interrupted) {
   if (!earlier && fs::exists(out, ignored)) return out;  // a device holds nothing to lose
   const bool partial = interrupted || (earlier && !any_ok(result));
   return partial ? fs::path(out.string() + ".partial") : out;
-}
-
-int exit_code(const Result& result) {
-  bool machine_failed = false, case_failed = false;
-  for (const CaseRecord& record : result.cases) {
-    switch (record.status()) {
-      case Status::inaccurate:
-      case Status::crashed:
-      case Status::timeout:
-      case Status::out_of_memory:
-      case Status::error:
-        case_failed = true;
-        break;
-      case Status::infrastructure:
-        machine_failed = true;
-        break;
-      case Status::ok:
-      case Status::unsupported:
-      case Status::refused_config:
-      case Status::skipped:
-        break;
-    }
-  }
-  if (case_failed) return exit_case_failed;
-  return machine_failed || !any_ok(result) ? exit_no_verdict : exit_ok;
 }
 
 // In this process, where a profiler that was started with it looks.
@@ -427,7 +398,7 @@ int run(const RunOptions& o, const Environment& environment) {
   } else if (!place.empty() && !o.quiet) {
     environment.err << "wrote " << place.string() << '\n';
   }
-  return interrupted_by != 0 ? 128 + interrupted_by : exit_code(result);
+  return interrupted_by != 0 ? 128 + interrupted_by : exit_code_of_run(result);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <ctime>
 #include <iterator>
 #include <string_view>
 #include <system_error>
@@ -11,6 +10,7 @@
 #include "harness/commands/duration.h"
 #include "harness/commands/output_place.h"
 #include "harness/commands/preflight.h"
+#include "harness/commands/results.h"
 #include "harness/commands/selection.h"
 #include "harness/measure/candidates.h"
 #include "harness/measure/prepare.h"
@@ -53,15 +53,6 @@ std::string backend_of(const TuneOptions& o, const Environment& environment) {
                      "name one of them");
   }
   return name;
-}
-
-std::string today() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc = {};
-  ::gmtime_r(&now, &utc);
-  char text[16];
-  std::strftime(text, sizeof text, "%Y-%m-%d", &utc);
-  return text;
 }
 
 std::vector<std::int64_t> tokens_of(const TuneOptions& o, const ConfigTable& base) {

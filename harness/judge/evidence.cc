@@ -1,5 +1,6 @@
 #include "harness/judge/evidence.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "harness/judge/counterpart.h"
@@ -42,6 +43,32 @@ Evidence gather(const std::vector<Result>& results, const std::vector<Result>& b
     const CaseCalibration& c = found->second;
     one.known = {c.between * c.between, static_cast<double>(c.processes - 1)};
     one.known_from = "calibration of " + std::to_string(c.processes) + " processes";
+  }
+  return evidence;
+}
+
+Evidence gather_pairs(const std::vector<Result>& results, const std::vector<Result>& baselines) {
+  Evidence evidence;
+  FirstOk first_now, first_then;
+  for (std::size_t i = 0; i < std::min(results.size(), baselines.size()); ++i) {
+    FirstOk then;
+    for (const CaseRecord& record : baselines[i].cases) then.emplace(record.id(), &record);
+    for (const CaseRecord& record : results[i].cases) {
+      const std::string id = record.id();
+      const auto partner = then.find(id);
+      if (partner == then.end()) continue;
+      if (record.measured() == nullptr || partner->second->measured() == nullptr) continue;
+      const CaseRecord& like_now = *first_now.emplace(id, &record).first->second;
+      const CaseRecord& like_then = *first_then.emplace(id, partner->second).first->second;
+      if (mismatch(record, like_now) || mismatch(*partner->second, like_then)) continue;
+      const auto a = log_latency(partner->second->measured()->latency);
+      const auto b = log_latency(record.measured()->latency);
+      if (!a || !b) continue;
+      CaseEvidence& one = evidence[id];
+      one.now.push_back(b->value);
+      one.baseline.push_back(a->value);
+      one.pairs.push_back(b->value - a->value);
+    }
   }
   return evidence;
 }

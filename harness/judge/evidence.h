@@ -16,6 +16,9 @@ struct CaseEvidence {
   std::vector<double> now = {}, baseline = {};  // ln(median), one a process
   Variance known = {};          // of ln(median) between processes, from a calibration or history
   std::string known_from = {};  // "calibration of 10 processes"
+  // ln(now / baseline) of each pair of fresh processes, one after the other; empty where processes
+  // were not measured in turn. With two or more, these alone decide.
+  std::vector<double> pairs = {};
 };
 using Evidence = std::map<std::string, CaseEvidence>;  // by case id
 
@@ -23,6 +26,10 @@ using Evidence = std::map<std::string, CaseEvidence>;  // by case id
 // first result (baseline) that holds it ok.
 Evidence gather(const std::vector<Result>& results, const std::vector<Result>& baselines,
                 const Calibration& calibration);
+
+// Results and baselines measured in turn: the i-th of one with the i-th of the other. A pair counts
+// where both are ok and as the first that are.
+Evidence gather_pairs(const std::vector<Result>& results, const std::vector<Result>& baselines);
 
 // One result that stands for several processes of the same cases: each case as the first process
 // has it, or as the first in which it is not ok.

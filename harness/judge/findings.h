@@ -10,6 +10,9 @@
 
 namespace moegauge {
 
+// Puts the findings in order, worst first, and takes the verdict from them. At least one.
+void settle(CaseVerdict& verdict);
+
 struct LatencyVerdict {
   Finding finding = {};
   std::optional<LatencyJudgement> numbers = {};  // none where a side has too few samples
@@ -27,6 +30,9 @@ struct ProcessCase {
 // Parallel to `cases`; every one judged_by_processes.
 std::vector<LatencyVerdict> judge_latencies(std::span<const ProcessCase> cases,
                                             const Policy& policy);
+
+// The same of fresh pairs measured in turn: at least two of every case.
+std::vector<LatencyVerdict> judge_pairs(std::span<const ProcessCase> cases, const Policy& policy);
 
 // The limits that ship with a case's scheme where the policy has none of its own.
 ErrorLimits limits_in_force(const ErrorRule& rule, const std::optional<TotalRule>& total,

@@ -74,13 +74,21 @@ class Judge {
     } else {
       judge_unmeasured(record, baseline, verdict);
     }
-    std::stable_sort(verdict.findings.begin(), verdict.findings.end(),
-                     [](const Finding& a, const Finding& b) { return a.verdict > b.verdict; });
-    verdict.verdict = verdict.findings.front().verdict;
+    if (policy_.controls) fail_what_changed(verdict);
+    settle(verdict);
     return verdict;
   }
 
  private:
+  static void fail_what_changed(CaseVerdict& verdict) {
+    for (Finding& finding : verdict.findings) {
+      if (finding.verdict != Verdict::improved) continue;
+      finding.verdict = Verdict::fail;
+      finding.sentence = "a control must not change: " + finding.sentence +
+                         "; find what differs besides the change under test";
+    }
+  }
+
   void judge_absolute_error(const CaseRecord& record, const CheckResult& check,
                             const CheckResult* baseline, CaseVerdict& verdict) const {
     const ErrorLimits limits = limits_in_force(policy_.error_rule(record.coordinates),
@@ -170,19 +178,27 @@ bool comparable(const CaseRecord& now, const CaseRecord& then) {
 
 std::map<std::string, LatencyVerdict> by_processes(const CasesById& now, const CasesById& then,
                                                    const Policy& policy, const Evidence& evidence) {
-  std::vector<std::string> ids;
-  std::vector<ProcessCase> cases;
+  struct Together {
+    std::vector<std::string> ids = {};
+    std::vector<ProcessCase> cases = {};
+  } apart, paired;
   for (const auto& [id, record] : now) {
     const auto counterpart = then.find(id);
     const auto known = evidence.find(id);
     if (counterpart == then.end() || known == evidence.end()) continue;
     if (!comparable(*record, *counterpart->second) || !judged_by_processes(known->second)) continue;
-    ids.push_back(id);
-    cases.push_back({&known->second, &policy.latency_rule(record->coordinates)});
+    Together& group = known->second.pairs.size() > 1 ? paired : apart;
+    group.ids.push_back(id);
+    group.cases.push_back({&known->second, &policy.latency_rule(record->coordinates)});
   }
-  std::vector<LatencyVerdict> verdicts = judge_latencies(cases, policy);
   std::map<std::string, LatencyVerdict> by_id;
-  for (std::size_t i = 0; i < ids.size(); ++i) by_id.emplace(ids[i], std::move(verdicts[i]));
+  const auto add = [&by_id](const Together& group, std::vector<LatencyVerdict> verdicts) {
+    for (std::size_t i = 0; i < verdicts.size(); ++i) {
+      by_id.emplace(group.ids[i], std::move(verdicts[i]));
+    }
+  };
+  add(apart, judge_latencies(apart.cases, policy));
+  add(paired, judge_pairs(paired.cases, policy));
   return by_id;
 }
 
@@ -231,6 +247,8 @@ std::string_view to_string(Verdict verdict) {
       return "pass";
     case Verdict::improved:
       return "improved";
+    case Verdict::known_issue:
+      return "known issue";
     case Verdict::inconclusive:
       return "inconclusive";
     case Verdict::no_verdict:
@@ -239,6 +257,12 @@ std::string_view to_string(Verdict verdict) {
       return "fail";
   }
   throw std::logic_error("verdict out of range");
+}
+
+void settle(CaseVerdict& verdict) {
+  std::stable_sort(verdict.findings.begin(), verdict.findings.end(),
+                   [](const Finding& a, const Finding& b) { return a.verdict > b.verdict; });
+  verdict.verdict = verdict.findings.front().verdict;
 }
 
 std::size_t Judgement::count(Verdict verdict) const {
@@ -294,20 +318,27 @@ Conclusion conclude(const Judgement& j) {
   const std::size_t no_verdict = j.count(Verdict::no_verdict);
   const std::size_t inconclusive = j.count(Verdict::inconclusive);
   const std::size_t passed = j.count(Verdict::pass) + j.count(Verdict::improved);
+  const std::size_t known = j.count(Verdict::known_issue);
+  const std::string and_known =
+      known == 0 ? ""
+                 : "; " + std::to_string(known) + (known == 1 ? " known issue" : " known issues");
   if (failed > 0) return {1, "FAIL: " + of_all(failed)};
   if (j.cases.empty()) return {4, "NO VERDICT: no case matched"};
   if (no_verdict > 0) return {4, "NO VERDICT: " + of_all(no_verdict) + " could not be compared"};
   if (!j.cut.empty()) return {4, "NO VERDICT: " + j.cut};
-  if (passed + inconclusive == 0) return {4, "NO VERDICT: no case is ok, so nothing was judged"};
+  if (passed + inconclusive + known == 0)
+    return {4, "NO VERDICT: no case is ok, so nothing was judged"};
   // No data is no pass: it would stay green however slow a kernel became.
-  if (passed == 0) return {4, "NO VERDICT: " + of_all(inconclusive) + " inconclusive, none judged"};
+  if (passed == 0)
+    return {4, "NO VERDICT: " + of_all(inconclusive) + " inconclusive, none judged" + and_known};
   if (inconclusive > 0 && j.strict) {
-    return {4, "NO VERDICT: " + of_all(inconclusive) + " inconclusive under a strict policy"};
+    return {4, "NO VERDICT: " + of_all(inconclusive) + " inconclusive under a strict policy" +
+                   and_known};
   }
   if (inconclusive > 0) {
-    return {0, "PASS: nothing failed; " + of_all(inconclusive) + " inconclusive"};
+    return {0, "PASS: nothing failed; " + of_all(inconclusive) + " inconclusive" + and_known};
   }
-  return {0, "PASS: " + cases(passed)};
+  return {0, "PASS: " + cases(passed) + and_known};
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ enum class Verdict : std::uint8_t {
   not_judged,  // it cannot run here and could not when the baseline was made
   pass,
   improved,
+  known_issue,   // it would fail, but the policy lists it until a date
   inconclusive,  // the interval holds the limit
   no_verdict,    // nothing to compare with
   fail,

@@ -1,6 +1,7 @@
 #include "harness/judge/policy.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "harness/json/cursor.h"
 #include "harness/json/document.h"
@@ -66,6 +67,39 @@ TotalRule read_total_rule(const JsonCursor& rule) {
           .applies_above = rule.at("applies_above").number(0, unbounded)};
 }
 
+bool is_date(const std::string& text) {
+  static constexpr std::string_view shape = "dddd-dd-dd";
+  if (text.size() != shape.size()) return false;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const bool digit = text[i] >= '0' && text[i] <= '9';
+    if (shape[i] == 'd' ? !digit : text[i] != shape[i]) return false;
+  }
+  const auto number = [&text](std::size_t from, std::size_t count) {
+    return static_cast<unsigned>(std::stoul(text.substr(from, count)));
+  };
+  using namespace std::chrono;
+  return (year(static_cast<int>(number(0, 4))) / month(number(5, 2)) / day(number(8, 2))).ok();
+}
+
+KnownIssue read_known_issue(const JsonCursor& issue) {
+  issue.only_keys({"case", "subject", "reason", "expires"});
+  const JsonCursor expires = issue.at("expires");
+  if (!is_date(expires.string())) expires.fail("no date", "year, month and day: 2026-12-31");
+  const auto subject = issue.find("subject");
+  return {.match = issue.at("case").text(),
+          .subject = subject ? subject->text() : "*",
+          .reason = issue.at("reason").text(),
+          .expires = expires.string()};
+}
+
+std::vector<KnownIssue> read_known_issues(const JsonCursor& root) {
+  std::vector<KnownIssue> issues;
+  if (const auto list = root.find("known_issues")) {
+    for (const JsonCursor& item : list->items()) issues.push_back(read_known_issue(item));
+  }
+  return issues;
+}
+
 // Without a last rule for everything, a case that no rule names would pass unjudged.
 template <typename Rule>
 std::vector<Rule> read_rules(const JsonCursor& list, Rule (*read)(const JsonCursor&)) {
@@ -86,8 +120,8 @@ std::vector<Rule> read_rules(const JsonCursor& list, Rule (*read)(const JsonCurs
 }
 
 Policy read_policy(const JsonCursor& root) {
-  root.only_keys({"schema", "name", "description", "confidence", "false_alarms", "strict", "total",
-                  "latency", "error"});
+  root.only_keys({"schema", "name", "description", "confidence", "false_alarms", "strict",
+                  "controls", "known_issues", "total", "latency", "error"});
   const JsonCursor schema = root.at("schema");
   if (schema.string() != policy_schema) {
     schema.fail("not a policy that this version reads", "\"" + std::string(policy_schema) + "\"");
@@ -95,11 +129,14 @@ Policy read_policy(const JsonCursor& root) {
   const auto description = root.find("description");
   const auto total = root.find("total");
   const auto false_alarms = root.find("false_alarms");
+  const auto controls = root.find("controls");
   return {.name = root.at("name").text(),
           .description = description ? description->string() : "",
           .confidence = root.at("confidence").number(0.5, 0.9999),
           .false_alarms = false_alarms ? false_alarms->number(1e-6, 0.5) : 0.003,
           .strict = root.at("strict").boolean(),
+          .controls = controls && controls->boolean(),
+          .known_issues = read_known_issues(root),
           .total = total ? std::optional(read_total_rule(*total)) : std::nullopt,
           .latency = read_rules(root.at("latency"), read_latency_rule),
           .error = read_rules(root.at("error"), read_error_rule)};

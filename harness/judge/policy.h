@@ -52,13 +52,25 @@ struct TotalRule {
   double applies_above = 0;
 };
 
+// What fails and is known to, until a date: a failure that it covers is none, and once it has
+// expired the cases that it is for fail, whatever they do.
+struct KnownIssue {
+  std::string match = {};     // glob on case ids
+  std::string subject = "*";  // glob on what is found: latency, status, error.total, ...
+  std::string reason = {};
+  std::string expires = {};  // 2026-12-31: the last day on which it holds, in UTC
+};
+
 struct Policy {
   std::string name = {};
   std::string description = {};
   double confidence = 0;  // of every interval, in (0.5, 1)
   // Chance that a run of several processes in which nothing changed has any change reported.
   double false_alarms = 0.003;
-  bool strict = false;                  // inconclusive is "no verdict" (exit 4) instead of allowed
+  bool strict = false;  // inconclusive is "no verdict" (exit 4) instead of allowed
+  // The cases are controls, which the change under test does not touch: faster fails too.
+  bool controls = false;
+  std::vector<KnownIssue> known_issues = {};
   std::optional<TotalRule> total = {};  // none: what ships with the scheme
   // The first rule that matches a case decides; the last of each matches every case.
   std::vector<LatencyRule> latency = {};

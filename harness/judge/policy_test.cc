@@ -95,6 +95,27 @@ TEST(Policy, RefusesNumbersThatMakeNoSense) {
               HasSubstr("/error/1/growth_limit"));
 }
 
+TEST(Policy, HoldsKnownIssuesWithAReasonAndADate) {
+  Json json = valid();
+  json["controls"] = true;
+  json["known_issues"] = {{{"case", "*/M=1"}, {"reason", "driver 575"}, {"expires", "2026-12-31"}}};
+  const Policy policy = policy_from_json(json, "p.json");
+  EXPECT_TRUE(policy.controls);
+  ASSERT_EQ(policy.known_issues.size(), 1u);
+  EXPECT_EQ(policy.known_issues[0].subject, "*");
+  EXPECT_EQ(policy.known_issues[0].expires, "2026-12-31");
+  const auto with = [](const char* key, const char* value) {
+    return error_of([&](Json& j) {
+      j["known_issues"] = {{{"case", "*"}, {"reason", "r"}, {"expires", "2026-12-31"}}};
+      j["known_issues"][0][key] = value;
+    });
+  };
+  for (const char* date : {"2026-02-30", "31.12.2026", "2026-12-1", "2026-13-01", "soon", ""})
+    EXPECT_THAT(with("expires", date), HasSubstr("/known_issues/0/expires")) << date;
+  EXPECT_THAT(with("reason", ""), HasSubstr("/known_issues/0/reason"));
+  EXPECT_THAT(with("expire", "2026-12-31"), HasSubstr("expires"));
+}
+
 TEST(Policy, RefusesAnotherSchema) {
   EXPECT_THAT(error_of([](Json& j) { j["schema"] = "moegauge.suite/1"; }),
               HasSubstr("/schema: not a policy that this version reads; \"moegauge.policy/1\""));
@@ -107,7 +128,7 @@ TEST(Policy, EveryShippedFileLoads) {
     EXPECT_EQ(policy.name, entry.path().stem());
     ++files;
   }
-  EXPECT_GE(files, 1);
+  EXPECT_GE(files, 4);
 }
 
 TEST(Policy, IsFoundByNameOrByPath) {

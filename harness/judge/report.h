@@ -18,6 +18,9 @@ struct ReportTitle {
 // A table of every case, then a paragraph for each that needs a person, worst first, then the
 // conclusion.
 std::string text_report(const Judgement& judgement, const ReportTitle& title);
+// The same of two builds, measured in turn: `title.result` is B, `title.baseline` A, and each case
+// is faster, same, slower or inconclusive.
+std::string text_report_of_builds(const Judgement& judgement, const ReportTitle& title);
 // Every number behind one verdict.
 std::string text_explanation(const CaseVerdict& verdict);
 // For a pull request: the conclusion, what needs a person worst first, the rest folded away.

@@ -22,6 +22,7 @@ const char* junit_element(Verdict verdict, bool strict) {
     case Verdict::inconclusive:
       return strict ? "error" : "skipped";
     case Verdict::not_judged:
+    case Verdict::known_issue:
       return "skipped";
     case Verdict::pass:
     case Verdict::improved:

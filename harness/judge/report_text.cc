@@ -40,11 +40,21 @@ std::string paragraph(const CaseVerdict& verdict) {
   return text;
 }
 
-}  // namespace
+std::string outcome_table(const Judgement& judgement) {
+  TextTable table(
+      {Align::left, Align::right, Align::right, Align::right, Align::left, Align::left});
+  table.add({"B is", "A", "B", "B / A", "interval", "case"});
+  for (const CaseVerdict& verdict : judgement.cases) {
+    const LatencyCells cells = latency_cells(verdict);
+    const Change change = verdict.latency ? verdict.latency->change : Change::none;
+    table.add({std::string(to_string(change)), cells.baseline, cells.result, cells.ratio,
+               cells.interval, verdict.id});
+  }
+  return table.str();
+}
 
-std::string text_report(const Judgement& judgement, const ReportTitle& title) {
-  std::string text = title.result + " against " + title.baseline + ", policy " + judgement.policy +
-                     "\n\n" + case_table(judgement) + "\n";
+std::string what_to_do(const Judgement& judgement) {
+  std::string text;
   for (const CaseVerdict* verdict : worst_first(judgement)) {
     if (needs_person(*verdict)) text += paragraph(*verdict) + "\n";
   }
@@ -53,6 +63,18 @@ std::string text_report(const Judgement& judgement, const ReportTitle& title) {
             format_ratio(*judgement.geometric_mean_ratio) + "\n";
   }
   return text + conclusion(judgement) + "\n";
+}
+
+}  // namespace
+
+std::string text_report(const Judgement& judgement, const ReportTitle& title) {
+  return title.result + " against " + title.baseline + ", policy " + judgement.policy + "\n\n" +
+         case_table(judgement) + "\n" + what_to_do(judgement);
+}
+
+std::string text_report_of_builds(const Judgement& judgement, const ReportTitle& title) {
+  return "A = " + title.baseline + "\nB = " + title.result + "\npolicy " + judgement.policy +
+         "\n\n" + outcome_table(judgement) + "\n" + what_to_do(judgement);
 }
 
 std::string text_explanation(const CaseVerdict& verdict) {

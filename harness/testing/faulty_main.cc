@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -153,6 +154,29 @@ Script fleeting() {
   return script;
 }
 
+// As a machine whose processes differ: by 0, +2%, -2% and again, in ln of the latency. They are
+// counted in the file named by MOEGAUGE_TEST_LOADS. MOEGAUGE_TEST_FACTOR makes all slower, as
+// another build would be.
+Script noisy() {
+  static double factor = 1;
+  Script script{.name = "noisy"};
+  script.on_load = []() -> std::optional<Fault> {
+    if (const char* slower = std::getenv("MOEGAUGE_TEST_FACTOR")) factor = std::atof(slower);
+    const char* file = std::getenv("MOEGAUGE_TEST_LOADS");
+    if (file == nullptr) return std::nullopt;
+    int loads = 0;
+    std::ifstream(file) >> loads;
+    std::ofstream(file) << loads + 1;
+    factor *= std::exp(std::array{0.0, 0.02, -0.02}[static_cast<std::size_t>(loads % 3)]);
+    return std::nullopt;
+  };
+  script.on_run = [](int) -> std::optional<Fault> {
+    return std::getenv("MOEGAUGE_TEST_CRASHES") != nullptr ? die(SIGSEGV) : std::nullopt;
+  };
+  script.seconds_of = [](const Config&, std::int64_t) { return 100e-6 * factor; };
+  return script;
+}
+
 std::vector<Script> scripts() {
   const auto slow = [](int) -> std::optional<Fault> {
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
@@ -213,6 +237,7 @@ std::vector<Script> scripts() {
       tunable("treacherous", {kCrashes, kGood, kHangs, kBest}),
       tunable("settled", {kDefault, kOnePercent}),
       fleeting(),
+      noisy(),
   };
 }
 
