@@ -357,8 +357,9 @@ int run(const RunOptions& o, const Environment& environment) {
   const Result result = assemble(suite, suite_file, o, std::move(journaled.records));
   std::vector<std::string> warnings = table_warnings(result, root);
   others.merge(strangers(cases, environment.backends));
-  for (const std::string& warning : std::array{warm_weights_warning(result), neighbours.warning(),
-                                               device_neighbours_warning(others)}) {
+  for (const std::string& warning :
+       std::array{warm_weights_warning(result), ceilings_warning(result), neighbours.warning(),
+                  device_neighbours_warning(others)}) {
     if (!warning.empty()) warnings.push_back(warning);
   }
   for (const std::string& warning : warnings) {

@@ -1,9 +1,14 @@
 #include "harness/commands/table_warnings.h"
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "harness/config_table.h"
 #include "reference/base/input_error.h"
@@ -63,6 +68,29 @@ std::string warm_weights_warning(const Result& result) {
   if (cases == 0) return "";
   return example + (cases > 1 ? " and " + std::to_string(cases - 1) + " more" : "") +
          ": read from the cache in part, it may be faster than in a whole run";
+}
+
+std::string ceilings_warning(const Result& result) {
+  constexpr double kAlike = 1.2;
+  std::map<std::string, std::pair<double, double>> rates;  // of each backend: least, most
+  for (const CaseRecord& record : result.cases) {
+    if (record.measured() == nullptr || !record.measured()->telemetry.is_object()) continue;
+    const double rate = record.measured()->telemetry.value("read_gbytes_per_s", 0.0);
+    if (rate <= 0) continue;
+    const auto [entry, added] = rates.try_emplace(record.backend, rate, rate);
+    auto& [least, most] = entry->second;
+    least = std::min(least, rate);
+    most = std::max(most, rate);
+  }
+  for (const auto& [backend, range] : rates) {
+    if (range.second <= kAlike * range.first) continue;
+    std::array<char, 64> text;
+    std::snprintf(text.data(), text.size(), " read %.3g to %.3g GB/s", range.first, range.second);
+    return backend + text.data() +
+           " beside its cases: fractions of the floor do not compare between them; something else "
+           "used the machine meanwhile";
+  }
+  return "";
 }
 
 }  // namespace moegauge

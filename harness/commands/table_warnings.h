@@ -17,4 +17,8 @@ std::vector<std::string> table_warnings(const Result& result, const std::filesys
 // turns than that needs, because memory was short or to save time (--iterate). Empty if nowhere.
 std::string warm_weights_warning(const Result& result);
 
+// Says where cases of one backend were held against read rates that differ by more than a fifth:
+// each worker measures its own, and what else ran meanwhile may have held one down. Empty if none.
+std::string ceilings_warning(const Result& result);
+
 }  // namespace moegauge

@@ -77,14 +77,23 @@ Expected<ResolvedConfig, Unmeasured> from_file(const fs::path& file, std::string
   }
 }
 
-Expected<ResolvedConfig, Unmeasured> tuned_config(const Backend& backend, const Problem& problem,
-                                                  const fs::path& root) {
+// The command that makes the file which is missing.
+std::string tune_command(const CaseCoordinates& c, const Backend& backend) {
+  std::string command = "moegauge tune --model " + c.model + " --scheme " + c.scheme;
+  if (c.tp != 1) command += " --tp " + std::to_string(c.tp);
+  if (c.ep != 1) command += " --ep " + std::to_string(c.ep);
+  return command + " --backend " + std::string(backend.name());
+}
+
+Expected<ResolvedConfig, Unmeasured> tuned_config(const CaseCoordinates& c, const Backend& backend,
+                                                  const Problem& problem, const fs::path& root) {
   const fs::path file = tuned_config_file(backend, problem);
   std::error_code ignored;
   if (file.empty() || !fs::exists(root / file, ignored)) {
-    return Unexpected{
-        not_measured(Status::skipped, file.empty() ? "the backend has no tuned files"
-                                                   : "no tuned file " + file.filename().string())};
+    return Unexpected{not_measured(
+        Status::skipped, file.empty() ? "the backend has no tuned files"
+                                      : "no tuned file " + file.filename().string() + "; " +
+                                            tune_command(c, backend) + " makes one")};
   }
   auto resolved = from_file(root / file, "tuned", problem, backend, root);
   if (resolved) return resolved;
@@ -102,7 +111,7 @@ Expected<ResolvedConfig, Unmeasured> resolve_config(const CaseCoordinates& c,
     case ConfigRequest::Kind::default_config:
       return as_given(backend.default_config(problem), "default");
     case ConfigRequest::Kind::tuned:
-      return tuned_config(backend, problem, root);
+      return tuned_config(c, backend, problem, root);
     case ConfigRequest::Kind::file:
       return from_file(request.file, "file", problem, backend, root);
     case ConfigRequest::Kind::inline_values:

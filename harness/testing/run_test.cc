@@ -120,13 +120,15 @@ TEST_F(Run, AnEmptyFilterIsNoVerdict) {
   EXPECT_EQ(run_suite(R"("backend": "honest")", {"--filter", "*/M=77"}).code, 4);
 }
 
-TEST_F(Run, ATunedConfigWithoutAFileIsSkippedAndNamesIt) {
+TEST_F(Run, ATunedConfigWithoutAFileIsSkippedAndSaysWhatMakesIt) {
   const Finished finished = run_suite(R"("backend": "honest", "config": "tuned")");
   EXPECT_EQ(finished.code, 4);
   const Result result = load_result(out()).result;
   EXPECT_EQ(result.cases[0].status(), Status::skipped);
-  EXPECT_EQ(std::get<Unmeasured>(result.cases[0].outcome).reason,
-            "no tuned file E=8,N=128,device_name=Scripted.json");
+  EXPECT_THAT(
+      std::get<Unmeasured>(result.cases[0].outcome).reason,
+      testing::MatchesRegex("no tuned file E=8,N=128,device_name=Scripted.json; moegauge tune "
+                            "--model .* --scheme bf16 --backend honest makes one"));
 }
 
 // What the gate tells a missing device from a backend that is here and refuses by.

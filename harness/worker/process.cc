@@ -163,8 +163,8 @@ WorkerProcess::InFlight WorkerProcess::in_flight() const {
 // Once it is reaped its number is free for another process, and another group: all killing comes
 // before.
 bool WorkerProcess::reaped_within(double seconds) {
-  using Clock = std::chrono::steady_clock;
-  const auto deadline = Clock::now() + std::chrono::duration<double>(seconds);
+  const auto now = [] { return std::chrono::steady_clock::now(); };
+  const auto deadline = now() + std::chrono::duration<double>(seconds);
   for (;;) {
     siginfo_t dead = {};
     if (::waitid(P_PID, static_cast<id_t>(pid_), &dead, WEXITED | WNOHANG | WNOWAIT) == 0 &&
@@ -176,7 +176,7 @@ bool WorkerProcess::reaped_within(double seconds) {
       status_ = status;
       return true;
     }
-    if (Clock::now() >= deadline) return false;
+    if (now() >= deadline) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
 }

@@ -17,8 +17,8 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// Twice what the caches hold: from there on the rate no longer falls (36 GB/s at 2 and at 4 times
-// 300 MB, where 54 come from the cache), and fresh pages take longer than reading them.
+// Twice what the caches hold: read in a circle, little of it is still there, and more of it costs
+// fresh pages, which take longer than reading them.
 double read_rate(const KernelTable& kernels, ThreadPool& pool, std::int64_t cache_bytes) {
   constexpr std::int64_t kChunk = std::int64_t{1} << 22;
   constexpr int kPasses = 5;
