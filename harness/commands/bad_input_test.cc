@@ -270,6 +270,21 @@ TEST_F(BadInput, WhatIsNoRegularFileIsRefusedWithoutWaiting) {
   refuses({"run", suite(R"("backend": "serving")"), "--out", path("out.json")}, "it is a pipe");
 }
 
+TEST_F(BadInput, AFileThatCannotBeReadIsShownWhereTheSuiteAsksForIt) {
+  write_text("bad", "no numbers\n");
+  const auto at = [&](const std::string& place) {
+    return path("suite.json") + ":" + place + ": " + path("bad") + ":";
+  };
+  refuses_suite(R"("backend": "serving", "routing": ["uniform", "bad"])",
+                at("3: /cases/0/routing/1"));
+  refuses_suite(R"("backend": "serving", "config": "file:bad")", at("3: /cases/0/config"));
+  refuses_suite(R"("backend": "serving", "inputs": "file:bad")", at("3: /cases/0/inputs"));
+  const std::string file = write_text("rows.json", R"({"schema": "moegauge.suite/1", "name": "t",
+      "cases": [{"model": "config.json", "scheme": "bf16", "inputs": "file:bad"}]})");
+  refuses({"run", file, "--out", path("out.json")},
+          path("rows.json") + ":2: /cases/0: " + path("bad") + ":");
+}
+
 TEST_F(BadInput, NeverPutsControlCharactersOnTheTerminal) {
   refuses({"gate", path("a\x1b[31m\nb"), "--baseline", path("r.json")}, "a [31m b");
 }

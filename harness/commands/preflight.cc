@@ -1,6 +1,8 @@
 #include "harness/commands/preflight.h"
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -72,24 +74,51 @@ void check_table_file(const fs::path& file, const Backend& backend, const Proble
   check_entries(table, backend, problem);
 }
 
+// Every value of a field in the suite, of lists each.
+std::vector<JsonCursor> written_values(const JsonCursor& top, const std::string& field) {
+  std::vector<JsonCursor> entries = top.at("cases").items(), values;
+  if (const auto defaults = top.find("defaults")) entries.push_back(*defaults);
+  for (const JsonCursor& entry : entries) {
+    const auto found = entry.find(field);
+    if (!found) continue;
+    if (!found->is_array()) values.push_back(*found);
+    if (found->is_array()) std::ranges::copy(found->items(), std::back_inserter(values));
+  }
+  return values;
+}
+
+// The same error, at the place in the suite that asks for the file that it is about; where it is
+// about none, as it is.
+[[noreturn]] void fail_where_asked(const CaseCoordinates& c, const fs::path& suite,
+                                   const InputError& error) {
+  const std::string what = error.what();
+  const auto document = JsonDocument::read(suite);
+  for (const char* field : {"routing", "config", "inputs"}) {
+    for (const JsonCursor& value : written_values(JsonCursor(document), field)) {
+      if (!value.is_string()) continue;
+      std::string text = value.string();
+      if (text.starts_with("file:")) text.erase(0, 5);
+      const std::string file = (suite.parent_path() / text).lexically_normal().string();
+      const bool of_case =
+          c.routing == file || c.config == "file:" + file || c.inputs == "file:" + file;
+      if (of_case && what.starts_with(file + ":")) value.fail(what, "");
+    }
+  }
+  throw error;
+}
+
 // Fails at the place in the suite where an inline config is written.
 [[noreturn]] void fail_inline(const fs::path& suite, const std::string& config,
                               const UnknownKey& unknown) {
   const auto document = JsonDocument::read(suite);
   const JsonCursor top(document);
-  std::vector<JsonCursor> entries = top.at("cases").items();
-  if (const auto defaults = top.find("defaults")) entries.push_back(*defaults);
-  for (const JsonCursor& entry : entries) {
-    const auto field = entry.find("config");
-    if (!field) continue;
-    for (const JsonCursor& value : field->is_array() ? field->items() : std::vector{*field}) {
-      if (!value.is_object()) continue;
-      Config written;
-      for (const auto& [key, number] : value.members()) {
-        written.values[key] = number.integer(0, INT32_MAX);
-      }
-      if (inline_config(written) == config) value.at(unknown.key).fail(unknown.sentence, "");
+  for (const JsonCursor& value : written_values(top, "config")) {
+    if (!value.is_object()) continue;
+    Config written;
+    for (const auto& [key, number] : value.members()) {
+      written.values[key] = number.integer(0, INT32_MAX);
     }
+    if (inline_config(written) == config) value.at(unknown.key).fail(unknown.sentence, "");
   }
   throw InputError(suite.string(), unknown.sentence, "");
 }
@@ -186,8 +215,12 @@ std::vector<NamedFile> named(const std::map<fs::path, std::string>& files) {
 void check_inputs(const std::vector<CaseCoordinates>& cases, const fs::path& suite,
                   std::span<const Backend* const> backends, const fs::path& root) {
   for (const CaseCoordinates& c : kinds_of(cases)) {
-    find_op(c.op) != nullptr ? check_op(c, suite, backends, root)
-                             : check_layer(c, suite, backends, root);
+    try {
+      find_op(c.op) != nullptr ? check_op(c, suite, backends, root)
+                               : check_layer(c, suite, backends, root);
+    } catch (const InputError& error) {
+      fail_where_asked(c, suite, error);
+    }
   }
 }
 

@@ -7,7 +7,6 @@
 #include <array>
 #include <filesystem>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,10 +23,10 @@
 #include "harness/commands/journal_identity.h"
 #include "harness/commands/neighbours.h"
 #include "harness/commands/options.h"
-#include "harness/commands/output_place.h"
 #include "harness/commands/preflight.h"
 #include "harness/commands/progress.h"
 #include "harness/commands/results.h"
+#include "harness/commands/run_outputs.h"
 #include "harness/commands/selection.h"
 #include "harness/commands/table.h"
 #include "harness/commands/table_warnings.h"
@@ -144,20 +143,6 @@ void take_weights(Suite& suite, const RunOptions& o) {
   suite.cases = std::move(cases);
 }
 
-// What must stay as it is: the files that are read, and weights beside models also where only their
-// config.json is.
-std::vector<NamedFile> with_weights(std::vector<NamedFile> read, const Suite& suite,
-                                    const fs::path& root) {
-  std::set<fs::path> models;
-  for (const CaseCoordinates& c : suite.cases) {
-    if (c.model != replay_model_name) models.insert(model_file(c.model, root));
-  }
-  for (const fs::path& model : models) {
-    std::ranges::copy(weights_beside(model), std::back_inserter(read));
-  }
-  return read;
-}
-
 // Weights of a checkpoint are for whole layers.
 void refuse_ops_with_weights(const std::vector<CaseCoordinates>& cases, const Suite& suite,
                              const RunOptions& o) {
@@ -187,42 +172,6 @@ std::string why_empty(const Suite& suite, const RunOptions& o,
   }
   return "no case of " + o.suite + " matches --filter " + in_quotes(o.selection.filter) +
          "; an id is, e.g., " + case_id(suite.cases.front());
-}
-
-// Before anything is measured. What lies beside the result counts: it is written over, or set
-// aside, just the same.
-void require_writable_place(const fs::path& out, std::span<const NamedFile> taken) {
-  if (out.empty()) return;
-  for (const char* suffix : {"", ".partial", ".journal", ".journal.old"}) {
-    require_own_place("--out", out.string() + suffix, taken);
-  }
-}
-
-void make_dump_folder(const fs::path& folder, std::span<const NamedFile> taken) {
-  if (folder.empty()) return;
-  std::error_code error;
-  for (const auto& [role, file] : taken) {
-    // A checkpoint of one file would be none any more beside another one.
-    if (file.extension() != ".safetensors") continue;
-    if (!fs::equivalent(fs::absolute(file).parent_path(), folder, error)) continue;
-    throw InputError("--dump " + folder.string(), "it holds " + file.string() + ", " + role,
-                     "name another folder");
-  }
-  fs::create_directories(folder, error);
-  if (!fs::is_directory(folder, error)) {
-    throw InputError("--dump " + folder.string(), "no folder can be made there", "name another");
-  }
-}
-
-// A dump of an earlier run must not pass for this one's where the case gives no output now. Those
-// of other cases are somebody else's.
-void remove_old_dumps(const fs::path& folder, const std::vector<CaseCoordinates>& cases,
-                      const std::vector<std::optional<CaseRecord>>& done) {
-  if (folder.empty()) return;
-  std::error_code ignored;
-  for (std::size_t i = 0; i < cases.size(); ++i) {
-    if (!done[i]) fs::remove(dump_file(folder, cases[i]), ignored);
-  }
 }
 
 struct Journaled {

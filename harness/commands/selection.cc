@@ -8,6 +8,7 @@
 #include "harness/suite/select.h"
 #include "harness/worker/schedule.h"
 #include "reference/base/input_error.h"
+#include "reference/inputs.h"
 
 namespace moegauge {
 namespace {

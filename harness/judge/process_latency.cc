@@ -41,9 +41,8 @@ std::string numbers_of_processes(const LatencyJudgement& j) {
 
 std::string how_to_confirm(const LatencyJudgement& j) {
   if (j.pairs_needed == 0) {
-    return "too few processes to know how much they differ, and so how many would do: measure the "
-           "case in " +
-           std::to_string(least_for_a_plan) + " or more on each side";
+    return "measure the case in " + std::to_string(least_for_a_plan) +
+           " or more processes on each side, since so few do not show how much they differ";
   }
   return "measure the case in " + std::to_string(j.pairs_needed) +
          " fresh pairs with moegauge compare --exec-a BASELINE --exec-b NOW SUITE";

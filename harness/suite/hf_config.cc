@@ -8,6 +8,7 @@
 #include <map>
 
 #include "harness/json/cursor.h"
+#include "harness/json/nearest.h"
 #include "reference/schemes/scheme.h"
 
 namespace moegauge {

@@ -233,6 +233,19 @@ std::vector<CaseCoordinates> expand_op_fields(const CaseCoordinates& c, const Js
   return cases;
 }
 
+// How many rows the file of each case has.
+void take_tokens_of_files(std::vector<CaseCoordinates>& cases, const JsonCursor& entry,
+                          const Context& context) {
+  for (CaseCoordinates& c : cases) {
+    try {
+      c.tokens = find_op(c.op) != nullptr ? replayed_op_tokens(c, context.root)
+                                          : replayed_tokens(*replayed_file(c));
+    } catch (const InputError& error) {
+      entry.fail(error.what(), "");
+    }
+  }
+}
+
 // The product of an entry's lists, where `defaults` speak for absent keys.
 std::vector<CaseCoordinates> expand(const JsonCursor& entry,
                                     const std::optional<JsonCursor>& defaults,
@@ -252,10 +265,7 @@ std::vector<CaseCoordinates> expand(const JsonCursor& entry,
     if (!found && defaults) found = defaults->find(field.key);
     if (!found) {
       if (field.key == "tokens" && std::ranges::all_of(cases, takes_a_file)) {
-        for (CaseCoordinates& c : cases) {
-          c.tokens = find_op(c.op) != nullptr ? replayed_op_tokens(c, context.root)
-                                              : replayed_tokens(*replayed_file(c));
-        }
+        take_tokens_of_files(cases, entry, context);
       } else if (field.key == "model" || field.key == "scheme" || field.key == "tokens") {
         entry.fail("the key " + in_quotes(field.key) + " is missing",
                    "add it here or to the defaults");
