@@ -5,16 +5,16 @@
 namespace moegauge {
 namespace {
 
-std::size_t elements(std::span<const Rows> parts, std::int64_t cols) {
+std::size_t elements(std::span<const RowRange> parts, std::int64_t cols) {
   std::int64_t rows = 0;
-  for (const Rows& part : parts) rows += part.end - part.begin;
+  for (const RowRange& part : parts) rows += part.end - part.begin;
   return static_cast<std::size_t>(rows * cols);
 }
 
 // fn(part, its place in `all`).
 template <typename T, typename Fn>
-void for_each_part(std::span<const Rows> parts, std::int64_t cols, std::span<T> all, Fn&& fn) {
-  for (const Rows& part : parts) {
+void for_each_part(std::span<const RowRange> parts, std::int64_t cols, std::span<T> all, Fn&& fn) {
+  for (const RowRange& part : parts) {
     const std::size_t size = elements({&part, 1}, cols);
     fn(part, all.first(size));
     all = all.subspan(size);
@@ -35,18 +35,18 @@ ExpertMatrix::ExpertMatrix(const Scheme& scheme, const ExpertSource& source, std
   source_.quantized(expert_, quantized_.view());
 }
 
-double* ExpertMatrix::emulated(std::span<const Rows> parts, std::vector<double>& buffer) const {
+double* ExpertMatrix::emulated(std::span<const RowRange> parts, std::vector<double>& buffer) const {
   const auto out = beginning(buffer, elements(parts, shape_.cols));
-  for_each_part(parts, shape_.cols, out, [&](const Rows& part, std::span<double> place) {
+  for_each_part(parts, shape_.cols, out, [&](const RowRange& part, std::span<double> place) {
     scheme_.dequantize_weight(quantized_.view(), part.begin, part.end, place);
   });
   return out.data();
 }
 
-double* ExpertMatrix::original(std::span<const Rows> parts, std::vector<float>& floats,
+double* ExpertMatrix::original(std::span<const RowRange> parts, std::vector<float>& floats,
                                std::vector<double>& buffer) const {
   const auto values = beginning(floats, elements(parts, shape_.cols));
-  for_each_part(parts, shape_.cols, values, [&](const Rows& part, std::span<float> place) {
+  for_each_part(parts, shape_.cols, values, [&](const RowRange& part, std::span<float> place) {
     source_.original(expert_, shape_, part.begin, part.end, place);
   });
   const auto out = beginning(buffer, values.size());

@@ -12,7 +12,7 @@
 namespace moegauge {
 
 // Rows [begin, end) of a matrix.
-struct Rows {
+struct RowRange {
   std::int64_t begin = 0, end = 0;
 };
 
@@ -24,8 +24,8 @@ class ExpertMatrix {
 
   // The parts one after the other, row-major, as a kernel sees them, exact; or before quantisation.
   // They lie at the beginning of `buffer`, which is grown where it is too small.
-  double* emulated(std::span<const Rows> parts, std::vector<double>& buffer) const;
-  double* original(std::span<const Rows> parts, std::vector<float>& floats,
+  double* emulated(std::span<const RowRange> parts, std::vector<double>& buffer) const;
+  double* original(std::span<const RowRange> parts, std::vector<float>& floats,
                    std::vector<double>& buffer) const;
 
  private:

@@ -255,7 +255,7 @@ void Computation::first_gemm_block(const ResidentExpert& expert, std::int64_t bl
   const std::int64_t begin = block * kIntermediateBlock;
   const std::int64_t end = std::min(begin + kIntermediateBlock, n_);
   const std::int64_t rows = expert.run.rows(), width = 2 * (end - begin);
-  std::vector<Rows> parts = {{begin, end}, {n_ + begin, n_ + end}};
+  std::vector<RowRange> parts = {{begin, end}, {n_ + begin, n_ + end}};
   if (layer_.gate_up_order == GateUpOrder::interleaved) parts = {{2 * begin, 2 * end}};
 
   const View emulated = {Scratch::reserve(scratch.emulated, rows * width), rows, width, width};
@@ -312,7 +312,7 @@ void Computation::second_gemm_block(const ResidentExpert& expert, std::int64_t b
                                     Scratch& scratch) {
   const std::int64_t begin = block * kHiddenBlock;
   const std::int64_t width = std::min(kHiddenBlock, k_ - begin), rows = expert.run.rows();
-  const Rows part = {begin, begin + width};
+  const RowRange part = {begin, begin + width};
   const std::int64_t first = expert.run.begin * n_;
   const auto multiply = [&](const std::vector<double>& h, const double* weights,
                             std::vector<double>& out) {

@@ -143,12 +143,14 @@ void print_outcome(const TuneOptions& o, const TuneSetup& setup, const TuneOutco
       << ", " << outcome.dropped.size() << " dropped\n"
       << dropped;
   if (outcome.table.entries.empty()) {
-    out << "no key beats the default, so no file was written\n";
+    out << (outcome.ended.empty() ? "no key beats the default, so no file was written\n"
+                                  : "no key was decided before the end: no file was written\n");
   } else {
     std::size_t entries = 0;
     for (const KeyDecision& d : outcome.decisions)
       entries += outcome.table.entries.contains(d.tokens);
-    out << "wrote " << setup.out.string() << ": " << outcome.table.entries.size() << " entries; "
+    const fs::path& written = outcome.held_back ? setup.draft : setup.out;
+    out << "wrote " << written.string() << ": " << outcome.table.entries.size() << " entries; "
         << entries - outcome.unproven.size() << " of " << entries
         << " read back through the run path and run as decided, by their hashes\n";
   }
@@ -159,8 +161,11 @@ void print_outcome(const TuneOptions& o, const TuneSetup& setup, const TuneOutco
     environment.err << "moegauge: warning: " << sentence << '\n';
   }
   if (!outcome.ended.empty()) {
-    environment.err << "moegauge: warning: cut short (" << outcome.ended
-                    << "): what was finished is written; --resume goes on\n";
+    environment.err << "moegauge: warning: cut short (" << outcome.ended << "): "
+                    << (outcome.held_back ? setup.out.string() +
+                                                " is as it was, since not all of the new file was "
+                                                "read back; --resume goes on\n"
+                                          : "what was finished is written; --resume goes on\n");
   }
   if (!o.markdown.empty()) replace_file(o.markdown, table);
 }

@@ -40,11 +40,11 @@ std::string to_string(ServingVerdict verdict) {
   throw std::logic_error("serving verdict out of range");
 }
 
-ServingChange serving_change(double now, double then, Direction direction, double band) {
+ServingChange serving_change(double now, double then, GoodDirection direction, double band) {
   const double change = now / then - 1;
   if (std::abs(change) <= band) return {change, ServingVerdict::same};
   const bool lower = change < 0;
-  const bool better = lower == (direction == Direction::lower_is_better);
+  const bool better = lower == (direction == GoodDirection::lower_is_better);
   return {change, better ? ServingVerdict::better : ServingVerdict::worse};
 }
 

@@ -39,7 +39,7 @@ struct Discordant {
 double mcnemar_worse(const Discordant& discordant);
 
 // Two numbers of one serving point. `change` is (now - then) / then.
-enum class Direction { lower_is_better, higher_is_better };
+enum class GoodDirection { lower_is_better, higher_is_better };
 enum class ServingVerdict { better, same, worse };
 std::string to_string(ServingVerdict verdict);
 struct ServingChange {
@@ -47,7 +47,7 @@ struct ServingChange {
   ServingVerdict verdict = ServingVerdict::same;
 };
 // `band` is what may pass for noise: 0.01 for 1%.
-ServingChange serving_change(double now, double then, Direction direction, double band);
+ServingChange serving_change(double now, double then, GoodDirection direction, double band);
 // A control is a point that the change must not touch: within the band in either direction.
 bool control_holds(double now, double then, double band);
 

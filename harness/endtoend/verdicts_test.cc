@@ -69,7 +69,8 @@ TEST(Serving, EveryPointHasItsVerdictWhateverTheMeansSay) {
   std::vector<double> percents;
   double before = 0, after = 0, logs = 0;
   for (const auto& [untuned, tuned] : first_model) {
-    const ServingChange change = serving_change(tuned, untuned, Direction::lower_is_better, 0.01);
+    const ServingChange change =
+        serving_change(tuned, untuned, GoodDirection::lower_is_better, 0.01);
     verdicts.push_back(change.verdict);
     percents.push_back(std::round(1000 * change.change) / 10);
     before += untuned;
@@ -90,7 +91,7 @@ TEST(Serving, ThroughputPerDeviceGivesThePublishedPercentages) {
                                                          {1110.16, 1273.92}, {1199.22, 1469.05}};
   std::vector<double> percents;
   for (const auto& [previous, patched] : points) {
-    const auto change = serving_change(patched, previous, Direction::higher_is_better, 0.01);
+    const auto change = serving_change(patched, previous, GoodDirection::higher_is_better, 0.01);
     EXPECT_EQ(change.verdict, ServingVerdict::better);
     percents.push_back(std::round(1000 * change.change) / 10);
   }

@@ -2,6 +2,7 @@
 // pair, and chance that let a case through before has no part in them.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "harness/judge/findings.h"
 #include "harness/judge/numbers.h"
@@ -27,7 +28,7 @@ std::string numbers_of_pairs(const LatencyJudgement& j) {
 }
 
 Finding finding_of_pairs(const LatencyJudgement& j, const LatencyRule& rule,
-                         std::optional<Direction> found) {
+                         std::optional<Direction> found, bool controls) {
   const std::string numbers = numbers_of_pairs(j);
   const double slower_us = j.result_us - j.baseline_us;
   const bool counts =
@@ -40,7 +41,9 @@ Finding finding_of_pairs(const LatencyJudgement& j, const LatencyRule& rule,
     return {Verdict::improved, "latency",
             "faster: " + numbers + "; record a new baseline, so that the gain is kept"};
   }
-  if (j.high > j.limit && j.baseline_us * (j.high - 1) >= rule.floor_us) {
+  // A control may not be faster either.
+  const double open = controls ? std::max(j.high, 1 / j.low) : j.high;
+  if (open > j.limit && j.baseline_us * (open - 1) >= rule.floor_us) {
     return {Verdict::inconclusive, "latency",
             "cannot tell: " + numbers + "; only " + format_ratio(j.smallest_failing_ratio) +
                 " or more would have failed: measure " + std::to_string(j.pairs_needed) +
@@ -56,12 +59,22 @@ Change outcome_of_pairs(const LatencyJudgement& j, Verdict verdict) {
   return within ? Change::same : Change::inconclusive;
 }
 
+// A process may slow all of its cases alike, and then their spreads are one spread seen many times:
+// the cases together know as much of it as one of them does, and of few pairs nothing is borrowed.
+double most_prior_of(std::span<const ProcessCase> cases) {
+  std::size_t fewest = SIZE_MAX;
+  for (const ProcessCase& c : cases) fewest = std::min(fewest, c.evidence->pairs.size());
+  if (cases.empty() || fewest < least_for_ranks) return 0;
+  return static_cast<double>(fewest - 1);
+}
+
 }  // namespace
 
 std::vector<LatencyVerdict> judge_pairs(std::span<const ProcessCase> cases, const Policy& policy) {
   // Smaller changes than a case's own floor are none: that is looked at here, case by case.
-  const Aim aim{.false_alarms = policy.false_alarms, .least = 0};
-  std::vector<Candidate> candidates;
+  Aim aim{.false_alarms = policy.false_alarms, .least = 0};
+  aim.most_prior = most_prior_of(cases);
+  std::vector<PairedCase> candidates;
   std::vector<Variance> variances;
   for (const ProcessCase& c : cases) {
     candidates.push_back({.pairs = c.evidence->pairs, .asked = Direction::either});
@@ -93,7 +106,7 @@ std::vector<LatencyVerdict> judge_pairs(std::span<const ProcessCase> cases, cons
                        .limited_by = found.smallest > floor ? "noise" : "the policy's floor",
                        .adjusted_p = found.adjusted_p};
     j.pairs_needed = std::max(pairs_needed(between, cases.size(), aim), pairs + least_pairs);
-    Finding finding = finding_of_pairs(j, *c.rule, found.found);
+    Finding finding = finding_of_pairs(j, *c.rule, found.found, policy.controls);
     j.change = outcome_of_pairs(j, finding.verdict);
     verdicts.push_back({.finding = std::move(finding), .numbers = std::move(j)});
   }

@@ -98,7 +98,7 @@ class Simulation {
 
   bool any_found(const std::vector<std::vector<double>>& pairs,
                  const std::optional<Variance>& prior) const {
-    std::vector<Candidate> list;
+    std::vector<PairedCase> list;
     for (std::size_t i = 0; i + 1 < pairs.size(); ++i)
       list.push_back({pairs[i], Direction::slower});
     for (const Confirmation& c : confirm(list, prior, aim_, 0.95)) {
@@ -119,7 +119,7 @@ class Simulation {
     if (first.value + aim_.shift + reach < aim_.shift) return false;
     std::vector<double> slower = pairs.back();
     for (double& value : slower) value += aim_.shift;
-    std::vector<Candidate> list = {{slower, Direction::slower}};
+    std::vector<PairedCase> list = {{slower, Direction::slower}};
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       if (candidates[i] != 0) list.push_back({pairs[i], Direction::slower});
     }

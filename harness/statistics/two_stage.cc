@@ -110,7 +110,7 @@ Screening screen(std::span<const CaseSamples> cases, const Aim& aim, double conf
 
 namespace {
 
-double rank_p(const Candidate& candidate, bool slower) {
+double rank_p(const PairedCase& candidate, bool slower) {
   if (candidate.pairs.size() < least_for_ranks) return 0;  // ranks have no say
   std::vector<double> signed_values(candidate.pairs.begin(), candidate.pairs.end());
   if (!slower) {
@@ -119,7 +119,7 @@ double rank_p(const Candidate& candidate, bool slower) {
   return signed_rank_upper_p(signed_values);
 }
 
-Confirmation estimate(const Candidate& candidate, const std::optional<Variance>& prior,
+Confirmation estimate(const PairedCase& candidate, const std::optional<Variance>& prior,
                       const Aim& aim, double confidence, Quantiles& interval) {
   assert(candidate.pairs.size() >= 2);
   const bool scaled = prior && prior->value > 0 && prior->degrees_of_freedom >= least_for_robust;
@@ -149,7 +149,7 @@ Confirmation estimate(const Candidate& candidate, const std::optional<Variance>&
 
 }  // namespace
 
-std::vector<Confirmation> confirm(std::span<const Candidate> candidates,
+std::vector<Confirmation> confirm(std::span<const PairedCase> candidates,
                                   const std::optional<Variance>& between, const Aim& aim,
                                   double confidence) {
   std::optional<Variance> of_a_pair = between;
@@ -157,7 +157,7 @@ std::vector<Confirmation> confirm(std::span<const Candidate> candidates,
   std::vector<Confirmation> list;
   std::vector<double> p;
   Quantiles interval;
-  for (const Candidate& candidate : candidates) {
+  for (const PairedCase& candidate : candidates) {
     list.push_back(estimate(candidate, of_a_pair, aim, confidence, interval));
     p.push_back(list.back().p);
   }

@@ -76,13 +76,13 @@ struct Confirmation {
   std::optional<Direction> found = {};  // slower or faster; none: no change is shown
 };
 
-struct Candidate {
+struct PairedCase {
   std::span<const double> pairs = {};  // ln(now / baseline) of each pair; at least two
   Direction asked = Direction::either;
 };
 
 // `between`: the prior of one process's spread, as screen() gives it; none: each case stands alone.
-std::vector<Confirmation> confirm(std::span<const Candidate> candidates,
+std::vector<Confirmation> confirm(std::span<const PairedCase> candidates,
                                   const std::optional<Variance>& between, const Aim& aim,
                                   double confidence);
 

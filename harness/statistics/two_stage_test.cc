@@ -61,7 +61,7 @@ TEST(Confirmation, FindsASlowerAndAFasterCaseAndNotTheOthers) {
   for (const double centre : {0.05, -0.05, 0.0, 0.0}) {
     pairs.push_back(pairs_about(centre, 16, random));
   }
-  std::vector<Candidate> candidates;
+  std::vector<PairedCase> candidates;
   for (const auto& p : pairs) candidates.push_back({p});
   const auto list = confirm(candidates, Variance{0.014 * 0.014, 60}, Aim{}, 0.95);
   EXPECT_EQ(list[0].found, Direction::slower);
@@ -75,7 +75,7 @@ TEST(Confirmation, FindsASlowerAndAFasterCaseAndNotTheOthers) {
 TEST(Confirmation, CallsNothingAChangeThatIsSmallerThanTheLeast) {
   std::vector<double> pairs(16, 0.005);
   for (std::size_t i = 0; i < pairs.size(); ++i) pairs[i] += 1e-5 * static_cast<double>(i);
-  const auto list = confirm(std::vector{Candidate{pairs}}, std::nullopt, Aim{}, 0.95);
+  const auto list = confirm(std::vector{PairedCase{pairs}}, std::nullopt, Aim{}, 0.95);
   EXPECT_LT(list[0].adjusted_p, 1e-6);
   EXPECT_EQ(list[0].found, std::nullopt);
 }
@@ -85,7 +85,7 @@ TEST(Confirmation, IsNotFooledByOutliers) {
   TestRandom random(11);
   std::vector<double> pairs = pairs_about(0, 13, random);
   pairs.insert(pairs.end(), 3, 0.3);
-  const auto list = confirm(std::vector{Candidate{pairs, Direction::slower}},
+  const auto list = confirm(std::vector{PairedCase{pairs, Direction::slower}},
                             Variance{0.014 * 0.014, 60}, Aim{}, 0.95);
   EXPECT_EQ(list[0].found, std::nullopt);
 }
@@ -94,7 +94,7 @@ TEST(Confirmation, OfAnAskedDirectionIgnoresTheOther) {
   TestRandom random(12);
   const std::vector<double> pairs = pairs_about(-0.08, 16, random);
   const auto list =
-      confirm(std::vector{Candidate{pairs, Direction::slower}}, std::nullopt, Aim{}, 0.95);
+      confirm(std::vector{PairedCase{pairs, Direction::slower}}, std::nullopt, Aim{}, 0.95);
   EXPECT_EQ(list[0].found, std::nullopt);
 }
 

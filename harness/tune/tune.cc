@@ -131,6 +131,9 @@ class Tuning {
 
   void publish() {
     if (setup_.draft == setup_.out || outcome_.table.entries.empty()) return;
+    // What was not read back replaces nothing: the journal goes on from the file that is there.
+    outcome_.held_back = !outcome_.ended.empty() && !outcome_.unproven.empty();
+    if (outcome_.held_back) return;
     replace_file(setup_.out, table_text(outcome_.table));
     std::error_code ignored;
     std::filesystem::remove(setup_.draft, ignored);

@@ -52,6 +52,7 @@ struct TuneOutcome {
   std::map<std::int64_t, ReadBack> read_back = {};
   std::vector<std::string> unproven = {};  // where the file was not read back as decided, and why
   std::string ended = {};                  // "budget", "interrupted": what cut it short
+  bool held_back = false;  // cut short before all was read back: `draft` has it, `out` is as it was
 };
 
 // Throws InputError where the file cannot be written. `journal` may be null.
