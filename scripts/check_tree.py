@@ -179,12 +179,31 @@ def check_links(root, name, lines):
                 yield f"{name}:{number}: the link to {target} leads nowhere; correct the path"
 
 
+NAMESPACE = re.compile(r"^namespace (moegauge[\w:]*) \{")
+TYPE = re.compile(r"^(?:struct|class|enum class) (\w+)\b[^;]*\{")
+
+
+def check_types(name, lines, types):
+    """Two types of one name in one namespace are one to the linker, which keeps either's code for
+    both: nothing warns, and a vector of one is destroyed as a vector of the other."""
+    if Path(name).suffix != ".h":
+        return
+    namespace = ""
+    for number, line in enumerate(lines, 1):
+        if found := NAMESPACE.match(line):
+            namespace = found[1]
+        elif (found := TYPE.match(line)) and namespace:
+            other = types.setdefault((namespace, found[1]), name)
+            if other != name:
+                yield f"{name}:{number}: {other} has a type {namespace}::{found[1]} too; rename one"
+
+
 def check_tree(root):
     """Returns (breaches, long files)."""
     root = Path(root)
     files = tree_files(root)
     names = known_names(root, files)
-    breaches, long = [], []
+    breaches, long, types = [], [], {}
     for name in files:
         suffix = Path(name).suffix
         if suffix not in TEXT:
@@ -199,6 +218,7 @@ def check_tree(root):
         breaches += check_includes(root, name, lines)
         breaches += check_names(name, lines, names)
         breaches += check_prints(name, lines)
+        breaches += check_types(name, lines, types)
         if suffix == ".json" and "/testdata/" not in name:
             breaches += check_json(name, text)
         if suffix == ".md":

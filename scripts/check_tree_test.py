@@ -96,6 +96,15 @@ class Tree(unittest.TestCase):
         self.sound("reference/a.cc", "// unlike printf(...)\nsnprintf(b, n, f);\n")
         self.sound("reference/dump.cc", 'int main() {\n  printf("1");\n}\n')
 
+    def test_a_type_has_its_name_for_itself(self):
+        text = "#pragma once\nnamespace moegauge {\nstruct Candidate {\n};\n}\n"
+        breaches, _ = self.findings(**{"harness/a/a.h": text, "harness/b/b.h": text})
+        self.assertEqual(len(breaches), 1, breaches)
+        self.assertIn("harness/b/b.h:3: harness/a/a.h has a type moegauge::Candidate too", breaches[0])
+        other = text.replace("moegauge {", "moegauge::b {")
+        self.assertEqual(self.findings(**{"harness/a/a.h": text, "harness/b/b.h": other})[0], [])
+        self.sound("harness/a/a.h", text + text)  # under conditions, say
+
     def test_json_is_strict(self):
         self.assertIn("suites/a.json:2", self.breach("suites/a.json", '{"a": 1,\n}\n'))
         self.assertIn("key 'a' twice", self.breach("suites/a.json", '{"a": 1, "a": 2}\n'))

@@ -20,12 +20,16 @@ MOE_DEVICE float token_scale(float amax) {
 
 // int8: the amax of block FP8, mapped to 127.
 MOE_DEVICE float int8_scale(float amax) { return fmaxf(amax, 1e-10f) / 127.0f; }
-// To nearest even, clamped to +-127. In a float between 2^23 and 2^24 the last mantissa bit is 1, so that an
-// addition rounds, and its last byte is the integer: conversions are slower.
-MOE_DEVICE u32 int8_code(float v) { return __float_as_uint(fminf(fmaxf(v, -127.0f), 127.0f) + 12582912.0f) & 0xffu; }
+// To nearest even, clamped to +-127. In a float between 2^23 and 2^24 the last mantissa bit is 1,
+// so that an addition rounds, and its last byte is the integer: conversions are slower.
+MOE_DEVICE u32 int8_code(float v) {
+  return __float_as_uint(fminf(fmaxf(v, -127.0f), 127.0f) + 12582912.0f) & 0xffu;
+}
 
 // Microscaling: E8M0 code in the low byte of `code`, 2^(code - 127); 255 (NaN) is not held.
-MOE_DEVICE float e8m0_to_float(u32 code) { return __uint_as_float(max((code & 0xffu) << 23, 0x00400000u)); }
+MOE_DEVICE float e8m0_to_float(u32 code) {
+  return __uint_as_float(max((code & 0xffu) << 23, 0x00400000u));
+}
 // The least power of two, from 2^-127 on, under which `amax` does not exceed 448 (= 1.75 * 2^8).
 MOE_DEVICE float mx_scale(float amax) {
   const u32 bits = __float_as_uint(amax);
