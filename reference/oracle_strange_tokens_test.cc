@@ -21,7 +21,8 @@ TEST_P(OracleWithStrangeTokens, KeepsANanOrInfinityToItsToken) {
   for (std::size_t i = 0; i < in.ids.size(); ++i) in.ids[i] = static_cast<std::int32_t>(i % 4);
   in.ids[8] = in.ids[9] = -1;  // token 4 has no expert
   // Not the largest of their tokens, so that a scale per tensor is the same without them.
-  for (const std::size_t token : {1u, 2u, 3u, 4u}) in.x[token * 70 + 9] = to_bits(Dtype::bf16, 0.01f);
+  for (const std::size_t token : {1u, 2u, 3u, 4u})
+    in.x[token * 70 + 9] = to_bits(Dtype::bf16, 0.01f);
   const Truth clean = truth_of(layer, *scheme, experts, in);
   const std::uint16_t nan = 0x7FC0, infinity = 0x7F80;
   in.x[1 * 70 + 9] = nan;
