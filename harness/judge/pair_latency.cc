@@ -72,7 +72,8 @@ double most_prior_of(std::span<const ProcessCase> cases) {
 
 std::vector<LatencyVerdict> judge_pairs(std::span<const ProcessCase> cases, const Policy& policy) {
   // Smaller changes than a case's own floor are none: that is looked at here, case by case.
-  Aim aim{.false_alarms = policy.false_alarms, .least = 0};
+  const Aim planning{.false_alarms = policy.false_alarms, .least = 0};
+  Aim aim = planning;
   aim.most_prior = most_prior_of(cases);
   std::vector<PairedCase> candidates;
   std::vector<Variance> variances;
@@ -105,7 +106,7 @@ std::vector<LatencyVerdict> judge_pairs(std::span<const ProcessCase> cases, cons
                        .spread_from = "the pairs measured",
                        .limited_by = found.smallest > floor ? "noise" : "the policy's floor",
                        .adjusted_p = found.adjusted_p};
-    j.pairs_needed = std::max(pairs_needed(between, cases.size(), aim), pairs + least_pairs);
+    j.pairs_needed = std::max(pairs_needed(between, cases.size(), planning), pairs + least_pairs);
     Finding finding = finding_of_pairs(j, *c.rule, found.found, policy.controls);
     j.change = outcome_of_pairs(j, finding.verdict);
     verdicts.push_back({.finding = std::move(finding), .numbers = std::move(j)});

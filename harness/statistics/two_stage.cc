@@ -186,6 +186,7 @@ std::size_t pairs_needed(const Variance& between, std::size_t candidates, const 
   if (!(between.degrees_of_freedom > 0) || !std::isfinite(between.value)) return 0;
   const double count = std::max(1.0, static_cast<double>(candidates));
   const double prior = std::min(between.degrees_of_freedom, aim.most_prior);
+  if (!(prior > 0)) return 0;
   const double z_power = normal_quantile(aim.confirmation_power);
   // The mean of the scaled inverse chi-square distribution that the prior is: cases are unlike, and
   // the noisy ones must be seen too.
