@@ -2,6 +2,13 @@
 
 namespace moegauge::cuda {
 
+Numerics fp32_numerics(const Layer&, bool) {
+  return {.gemm1_out = Precision::fp32,
+          .act_out = Precision::activation_dtype,
+          .pair_out = Precision::activation_dtype,
+          .accumulate = Accumulate::fp32};
+}
+
 const CudaScheme* find_scheme(const Scheme& scheme, const Layer& layer) {
   const SchemeTraits traits = scheme.traits();
   for (const CudaScheme* served : cuda_schemes()) {

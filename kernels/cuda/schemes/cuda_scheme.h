@@ -49,6 +49,10 @@ struct CudaScheme {
   bool microscaling() const { return scales == WeightScales::units; }
 };
 
+// Of kernels whose sums are fp32 (or exact) and which round h and the experts' outputs to the
+// activation dtype.
+Numerics fp32_numerics(const Layer& layer, bool promoted);
+
 std::span<const CudaScheme* const> cuda_schemes();
 // The first family that serves the scheme; null where none does.
 const CudaScheme* find_scheme(const Scheme& scheme, const Layer& layer);

@@ -15,13 +15,6 @@ bool serves(const SchemeTraits& traits, const Layer&) {
          traits.activation.element == Element::activation_dtype;
 }
 
-Numerics numerics(const Layer&, bool) {
-  return {.gemm1_out = Precision::fp32,
-          .act_out = Precision::activation_dtype,
-          .pair_out = Precision::activation_dtype,
-          .accumulate = Accumulate::fp32};
-}
-
 // Those of w4a16, whose chunks are smaller where groups are of 128: a stage less.
 constexpr std::array defaults = {
     DefaultTile{5, integer_tile(8, 7)},
@@ -40,7 +33,7 @@ const CudaScheme& e2m1_scheme() {
       .element_bytes = 2,
       .least_capability = 90,
       .serves = &serves,
-      .numerics = &numerics,
+      .numerics = &fp32_numerics,
       .may_promote = false,
       .must_promote = false,
       .scales = WeightScales::none,

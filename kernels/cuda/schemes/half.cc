@@ -12,13 +12,6 @@ bool serves(const SchemeTraits& traits, const Layer&) {
          traits.activation.element == Element::activation_dtype;
 }
 
-Numerics numerics(const Layer&, bool) {
-  return {.gemm1_out = Precision::fp32,
-          .act_out = Precision::activation_dtype,
-          .pair_out = Precision::activation_dtype,
-          .accumulate = Accumulate::fp32};
-}
-
 constexpr std::array defaults = {
     DefaultTile{2, split_tile(8, 1, false)},
     DefaultTile{8, split_tile(16, 1, false)},
@@ -37,7 +30,7 @@ const CudaScheme& half_scheme() {
                                         .element_bytes = 2,
                                         .least_capability = 90,
                                         .serves = &serves,
-                                        .numerics = &numerics,
+                                        .numerics = &fp32_numerics,
                                         .may_promote = false,
                                         .must_promote = false,
                                         .scales = WeightScales::none,

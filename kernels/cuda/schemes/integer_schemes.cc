@@ -20,13 +20,6 @@ IntFormat format_of(const SchemeTraits& traits, int bits) {
 
 // A group's products are summed by themselves and multiplied by its scale in fp32: no weight is
 // rounded, so nothing has to be declared for them.
-Numerics numerics(const Layer&, bool) {
-  return {.gemm1_out = Precision::fp32,
-          .act_out = Precision::activation_dtype,
-          .pair_out = Precision::activation_dtype,
-          .accumulate = Accumulate::fp32};
-}
-
 }  // namespace
 
 bool serves_integers(const SchemeTraits& traits, Element element) {
@@ -45,7 +38,7 @@ IntegerSchemes make_integer_schemes(const char* enumerator, int bits,
                   .element_bytes = 2,
                   .least_capability = 90,
                   .serves = nullptr,
-                  .numerics = &numerics,
+                  .numerics = &fp32_numerics,
                   .may_promote = false,
                   .must_promote = false,
                   .scales = WeightScales::none,

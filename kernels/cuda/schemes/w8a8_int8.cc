@@ -21,13 +21,6 @@ bool serves(const SchemeTraits& traits, const Layer& layer) {
          !x.static_scale && std::max(layer.hidden_size, layer.intermediate_size) <= longest;
 }
 
-Numerics numerics(const Layer&, bool) {
-  return {.gemm1_out = Precision::fp32,
-          .act_out = Precision::activation_dtype,
-          .pair_out = Precision::activation_dtype,
-          .accumulate = Accumulate::fp32};
-}
-
 // Those of fp8_ptpc, whose kernels these are with another instruction; at 64 rows an expert split
 // tiles are faster (results/baselines/NVIDIA_H200/search-breadth.json).
 constexpr std::array defaults = {
@@ -48,7 +41,7 @@ const CudaScheme& w8a8_int8_scheme() {
                                         .element_bytes = 1,
                                         .least_capability = 90,
                                         .serves = &serves,
-                                        .numerics = &numerics,
+                                        .numerics = &fp32_numerics,
                                         .may_promote = false,
                                         .must_promote = false,
                                         .scales = WeightScales::channels,
