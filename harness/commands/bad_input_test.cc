@@ -250,6 +250,18 @@ TEST_F(BadInput, AGateMayNotWriteOverWhatItReadsNorTwiceToOneFile) {
   EXPECT_EQ(gate("r.json", "b.json"), 0) << "all is as it was";
 }
 
+TEST_F(BadInput, OutputsThatCannotBeWrittenAreFoundBeforeAnythingIsMeasured) {
+  const std::string nowhere = path("r.json/f"), file = suite(R"("backend": "serving")");
+  refuses({"run", file, "--out", nowhere}, path("r.json") + " is no folder; name a file in ");
+  for (const char* option : {"--markdown", "--junit"}) {
+    refuses({"gate", path("r.json"), "--baseline", path("r.json"), option, nowhere},
+            option + (" " + nowhere) + ": ");
+    EXPECT_EQ(gate("r.json", "r.json", {option, "/dev/null"}), 0);
+    EXPECT_EQ(gate("r.json", "r.json", {option, path("made/for/it")}), 0) << err_;
+  }
+  EXPECT_TRUE(fs::is_regular_file(path("made/for/it")));
+}
+
 TEST_F(BadInput, WhatIsNoRegularFileIsRefusedWithoutWaiting) {
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
   refuses({"gate", path("pipe"), "--baseline", path("r.json")}, "it is a pipe");

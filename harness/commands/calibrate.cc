@@ -89,7 +89,7 @@ int write_and_show(const CalibrateOptions& o, bool json, Calibration known,
   merge_into(known, calibration);
   std::error_code ignored;
   const fs::path out = o.out;
-  if (out.has_parent_path()) fs::create_directories(out.parent_path(), ignored);
+  make_folder_of(out);
   write_calibration(out, known);
   environment.out << (json ? strict_json(json_report(calibration)) + "\n"
                            : text_report(calibration));

@@ -15,7 +15,6 @@
 #include "harness/commands/results.h"
 #include "harness/judge/comparison.h"
 #include "harness/judge/report.h"
-#include "harness/result/safe_file.h"
 #include "harness/root.h"
 #include "reference/base/input_error.h"
 
@@ -71,7 +70,7 @@ int compare_files(const CompareOptions& o, const Environment& environment) {
   const Result b = load_for_judging(o.b, environment).result;
   const SideBySide table = compare(a, b, policy, o.filter);
   const ReportTitle title{.result = o.b, .baseline = o.a};
-  if (!o.markdown.empty()) replace_file(o.markdown, markdown_report(table, title));
+  if (!o.markdown.empty()) write_output(o.markdown, markdown_report(table, title));
   environment.out << (o.json ? strict_json(json_report(table, title)) + "\n"
                              : text_report(table, title));
   const bool compared = std::ranges::any_of(

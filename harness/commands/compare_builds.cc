@@ -19,7 +19,6 @@
 #include "harness/judge/judge.h"
 #include "harness/judge/known_issues.h"
 #include "harness/judge/report.h"
-#include "harness/result/safe_file.h"
 #include "harness/root.h"
 #include "reference/base/fnv1a.h"
 #include "reference/base/input_error.h"
@@ -134,7 +133,7 @@ int judge_and_show(const Sides& sides, const ComparisonOptions& o, const Policy&
   Judgement judgement = judge(representative(sides.b), representative(sides.a), policy,
                               shipped_limits(find_root()), "*", evidence);
   apply_known_issues(judgement, policy, today());
-  if (!o.markdown.empty()) replace_file(o.markdown, markdown_report(judgement, title));
+  if (!o.markdown.empty()) write_output(o.markdown, markdown_report(judgement, title));
   environment.out << (o.json ? strict_json(json_report(judgement, title)) + "\n"
                              : text_report_of_builds(judgement, title));
   return exit_code(judgement);

@@ -9,7 +9,6 @@
 #include "harness/commands/report_input.h"
 #include "harness/export/export.h"
 #include "harness/json/nearest.h"
-#include "harness/result/safe_file.h"
 #include "reference/base/input_error.h"
 
 namespace moegauge {
@@ -41,7 +40,7 @@ int write_export(const ExportCommand& o, const Environment& environment) {
   if (o.out.empty()) {
     environment.out << text;
   } else {
-    replace_file(o.out, text);
+    write_output(o.out, text);
   }
   if (any) return exit_ok;
   environment.err << "moegauge: the results hold no case to export\n";

@@ -22,7 +22,6 @@
 #include "harness/judge/judge.h"
 #include "harness/judge/known_issues.h"
 #include "harness/judge/report.h"
-#include "harness/result/safe_file.h"
 #include "harness/root.h"
 #include "harness/suite/select.h"
 #include "reference/base/input_error.h"
@@ -182,8 +181,8 @@ int gate(const GateOptions& o, const Environment& environment) {
   judgement.cut = !result.cut.empty() ? result.cut : baseline.cut;
 
   const ReportTitle title{.result = result.title, .baseline = baseline.title};
-  if (!o.markdown.empty()) replace_file(o.markdown, markdown_report(judgement, title));
-  if (!o.junit.empty()) replace_file(o.junit, junit_report(judgement, title));
+  if (!o.markdown.empty()) write_output(o.markdown, markdown_report(judgement, title));
+  if (!o.junit.empty()) write_output(o.junit, junit_report(judgement, title));
   if (o.json) {
     environment.out << strict_json(json_report(judgement, title)) << '\n';
   } else if (o.explain.empty()) {

@@ -11,7 +11,6 @@
 #include "harness/commands/output_place.h"
 #include "harness/commands/report_input.h"
 #include "harness/report/page.h"
-#include "harness/result/safe_file.h"
 #include "reference/base/input_error.h"
 
 namespace moegauge {
@@ -57,7 +56,7 @@ int report(const ReportOptions& o, const Environment& environment) {
     environment.err << "moegauge: warning: built without the charts' JavaScript, so the page has "
                        "tables only; scripts/setup report, then build again\n";
   }
-  replace_file(o.out, report_page(input, judged(input), bundle));
+  write_output(o.out, report_page(input, judged(input), bundle));
   if (cases > 0) return exit_ok;
   environment.err << "moegauge: the results hold no case, and so the page none\n";
   return exit_no_verdict;

@@ -23,6 +23,7 @@
 #include "harness/commands/journal_identity.h"
 #include "harness/commands/neighbours.h"
 #include "harness/commands/options.h"
+#include "harness/commands/output_place.h"
 #include "harness/commands/preflight.h"
 #include "harness/commands/progress.h"
 #include "harness/commands/results.h"
@@ -184,7 +185,7 @@ Journaled open_journal(const fs::path& out, const std::string& header, bool resu
   Journaled journaled{std::nullopt, std::vector<std::optional<CaseRecord>>(cases.size())};
   if (out.empty()) return journaled;
   std::error_code ignored;
-  if (out.has_parent_path()) fs::create_directories(out.parent_path(), ignored);
+  make_folder_of(out);
   std::vector<CaseRecord> done;
   journaled.journal = Journal::open(out.string() + ".journal", header, resume, done);
   std::map<std::string, std::size_t> at;

@@ -22,7 +22,6 @@
 #include "harness/measure/prepare.h"
 #include "harness/measure/summary.h"
 #include "harness/result/result_io.h"
-#include "harness/result/safe_file.h"
 #include "harness/root.h"
 #include "harness/tune/bench.h"
 #include "harness/tune/report.h"
@@ -130,6 +129,7 @@ void write_final_run(const std::string& file, const TuneOptions& o, const TuneOu
     result.cases.push_back(pair.tuned);
   }
   result.comparisons = compare_rivals(result.cases);
+  make_folder_of(file);
   write_result(file, result);
 }
 
@@ -167,7 +167,7 @@ void print_outcome(const TuneOptions& o, const TuneSetup& setup, const TuneOutco
                                                 "read back; --resume goes on\n"
                                           : "what was finished is written; --resume goes on\n");
   }
-  if (!o.markdown.empty()) replace_file(o.markdown, table);
+  if (!o.markdown.empty()) write_output(o.markdown, table);
 }
 
 int tune_command(const TuneOptions& o, const Environment& environment) {
@@ -192,7 +192,7 @@ int tune_command(const TuneOptions& o, const Environment& environment) {
   if (!o.base.empty() && fs::equivalent(setup.out, o.base, ignored) && !o.quiet) {
     environment.err << "--out is --base: " << setup.out.string() << " will be replaced\n";
   }
-  if (setup.out.has_parent_path()) fs::create_directories(setup.out.parent_path(), ignored);
+  make_folder_of(setup.out);
   TuneJournal journal = TuneJournal::open(setup.out.string() + ".journal",
                                           header_of(o, setup, plans, environment, root), o.resume);
   if (journal.size() > 0 && !o.quiet) {

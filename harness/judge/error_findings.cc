@@ -32,8 +32,8 @@ std::optional<Finding> growth(const std::string& subject, double error, double b
   const std::string factor = baseline > 0 ? format_ratio(error / baseline) + ", " : "";
   return Finding{Verdict::fail, subject,
                  subject + " grew from " + format_error(baseline) + " to " + format_error(error) +
-                     " (" + factor + "limit " + format_ratio(rule.growth_limit) +
-                     "): find the change that lost accuracy, or record a new baseline on purpose"};
+                     " (" + factor + "limit " + format_ratio(rule.growth_limit) + ")",
+                 "find the change that lost accuracy, or record a new baseline on purpose"};
 }
 
 // Every error that may not grow, by its name in the record.

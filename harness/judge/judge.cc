@@ -82,10 +82,11 @@ class Judge {
  private:
   static void fail_what_changed(CaseVerdict& verdict) {
     for (Finding& finding : verdict.findings) {
-      if (finding.verdict != Verdict::improved) continue;
-      finding.verdict = Verdict::fail;
-      finding.sentence = "a control must not change: " + finding.sentence +
-                         "; find what differs besides the change under test";
+      const bool improved = finding.verdict == Verdict::improved;
+      if (improved) finding.verdict = Verdict::fail;
+      if (finding.verdict != Verdict::fail || finding.advice.empty()) continue;
+      finding.facts = "a control must not change: " + finding.facts;
+      finding.advice = "find what differs besides the change under test";
     }
   }
 

@@ -30,11 +30,15 @@ enum class Verdict : std::uint8_t {
 };
 std::string_view to_string(Verdict verdict);
 
-// One thing noticed about a case. The sentence holds the numbers and what a person must do next.
+// One thing noticed about a case.
 struct Finding {
   Verdict verdict = Verdict::pass;
   std::string subject = {};  // status, baseline, latency, or the error's name in the record
-  std::string sentence = {};
+  std::string facts = {};    // with the numbers; where there is no advice, with that too
+  // What a person must do next, where another rule may want something else done.
+  std::string advice = {};
+
+  std::string sentence() const { return advice.empty() ? facts : facts + "; " + advice; }
 };
 
 struct LatencyJudgement {
@@ -71,7 +75,7 @@ struct CaseVerdict {
   std::vector<std::string> changes = {};
   std::string repro = {};
 
-  const std::string& sentence() const { return findings.front().sentence; }
+  std::string sentence() const { return findings.front().sentence(); }
 };
 
 struct Judgement {
@@ -81,6 +85,7 @@ struct Judgement {
   // Where the result's or the baseline's file was cut: where. Whoever read it says so. The whole
   // cases are judged and may fail, but a case that is lost on both sides must not pass unseen.
   std::string cut = {};
+  std::vector<std::string> notes = {};  // on the policy, for who keeps it; no verdict
   std::optional<double> geometric_mean_ratio = {};  // of all compared cases; shown, never judged
 
   std::size_t count(Verdict verdict) const;

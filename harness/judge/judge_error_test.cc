@@ -34,7 +34,7 @@ TEST(ErrorGate, CatchesFivePercentGrowth) {
       after_measured([](Measured& m) { m.check.error.implementation.relative_l2 *= 1.05; });
   EXPECT_EQ(verdict.verdict, Verdict::fail);
   EXPECT_EQ(verdict.sentence(),
-            "error.implementation.relative_l2 grew from 0.001 to 0.00105 (1.050x, limit 1.030x): "
+            "error.implementation.relative_l2 grew from 0.001 to 0.00105 (1.050x, limit 1.030x); "
             "find the change that lost accuracy, or record a new baseline on purpose");
 }
 

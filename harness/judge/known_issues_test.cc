@@ -50,6 +50,18 @@ TEST(KnownIssues, FailOnceExpiredAlsoWhereTheCaseIsWellAgain) {
   EXPECT_EQ(exit_code(judgement), 1);
 }
 
+TEST(KnownIssues, AreNotedWhereTheyCoverNothing) {
+  Slower slower;
+  EXPECT_THAT(slower.on("2026-12-01").notes, testing::IsEmpty());
+  slower.with.known_issues[0].subject = "error.*";
+  EXPECT_THAT(slower.on("2026-12-01").notes,
+              testing::ElementsAre(HasSubstr("(driver 575) covered no failure")));
+  slower.with.known_issues[0].match = "*/no-such-model/*";
+  const Judgement judgement = slower.on("2026-12-01");
+  EXPECT_THAT(judgement.notes, testing::ElementsAre(HasSubstr("matches no case")));
+  EXPECT_EQ(exit_code(judgement), 1) << "the failure itself stays one";
+}
+
 TEST(KnownIssues, ExcuseOnlyTheirSubject) {
   Slower slower;
   slower.with.known_issues[0].subject = "error.*";
@@ -75,6 +87,7 @@ TEST(Controls, FailWhereTheyBecameFaster) {
   const Judgement judgement = judged(faster, fake_result(), controls);
   EXPECT_EQ(judgement.cases[0].verdict, Verdict::fail);
   EXPECT_THAT(judgement.cases[0].sentence(), HasSubstr("a control must not change: faster"));
+  EXPECT_THAT(judgement.cases[0].sentence(), testing::Not(HasSubstr("baseline, so that")));
   EXPECT_EQ(judgement.cases[1].verdict, Verdict::pass);
 }
 

@@ -39,12 +39,12 @@ Finding finding_from(const LatencyJudgement& j, double floor_us) {
   const double slower_us = j.result_us - j.baseline_us;
   const double at_most_slower_us = j.baseline_us * (j.high - 1);
   if (j.low > j.limit && slower_us >= floor_us) {
-    return {Verdict::fail, "latency",
-            "slower: " + numbers + "; find the cause, or record a new baseline on purpose"};
+    return {Verdict::fail, "latency", "slower: " + numbers,
+            "find the cause, or record a new baseline on purpose"};
   }
   if (j.high < 1 / j.limit && -slower_us >= floor_us) {
-    return {Verdict::improved, "latency",
-            "faster: " + numbers + "; record a new baseline, so that the gain is kept"};
+    return {Verdict::improved, "latency", "faster: " + numbers,
+            "record a new baseline, so that the gain is kept"};
   }
   if (j.high > j.limit && at_most_slower_us >= floor_us) {
     return {Verdict::inconclusive, "latency",

@@ -34,12 +34,11 @@ Finding finding_of_pairs(const LatencyJudgement& j, const LatencyRule& rule,
   const bool counts =
       std::max(j.ratio, 1 / j.ratio) >= rule.floor_ratio && std::abs(slower_us) >= rule.floor_us;
   if (found == Direction::slower && counts) {
-    return {Verdict::fail, "latency",
-            "slower: " + numbers + "; find what differs between the builds"};
+    return {Verdict::fail, "latency", "slower: " + numbers, "find what differs between the builds"};
   }
   if (found == Direction::faster && counts) {
-    return {Verdict::improved, "latency",
-            "faster: " + numbers + "; record a new baseline, so that the gain is kept"};
+    return {Verdict::improved, "latency", "faster: " + numbers,
+            "record a new baseline, so that the gain is kept"};
   }
   // A control may not be faster either.
   const double open = controls ? std::max(j.high, 1 / j.low) : j.high;

@@ -55,12 +55,12 @@ Finding found(const LatencyJudgement& j, const LatencyRule& rule, bool significa
   const bool slower = few ? j.low > j.limit : significant && j.ratio >= rule.floor_ratio;
   const bool faster = few ? j.high < 1 / j.limit : significant && j.ratio <= 1 / rule.floor_ratio;
   if (slower && slower_us >= rule.floor_us) {
-    return {Verdict::fail, "latency",
-            "slower: " + numbers + "; find the cause, or record a new baseline on purpose"};
+    return {Verdict::fail, "latency", "slower: " + numbers,
+            "find the cause, or record a new baseline on purpose"};
   }
   if (faster && -slower_us >= rule.floor_us) {
-    return {Verdict::improved, "latency",
-            "faster: " + numbers + "; record a new baseline, so that the gain is kept"};
+    return {Verdict::improved, "latency", "faster: " + numbers,
+            "record a new baseline, so that the gain is kept"};
   }
   if (j.high > j.limit && j.baseline_us * (j.high - 1) >= rule.floor_us) {
     return {Verdict::inconclusive, "latency",

@@ -33,7 +33,7 @@ const char* junit_element(Verdict verdict, bool strict) {
 
 std::string all_sentences(const CaseVerdict& verdict) {
   std::string text;
-  for (const Finding& finding : verdict.findings) text += finding.sentence + "\n";
+  for (const Finding& finding : verdict.findings) text += finding.sentence() + "\n";
   for (const std::string& change : verdict.changes) text += "changed: " + change + "\n";
   if (!verdict.repro.empty()) text += "repeat with: " + verdict.repro + "\n";
   return text;
@@ -82,7 +82,7 @@ Json json_of(const CaseVerdict& verdict) {
   Json findings = Json::array();
   for (const Finding& f : verdict.findings) {
     findings.push_back(
-        {{"verdict", to_string(f.verdict)}, {"subject", f.subject}, {"sentence", f.sentence}});
+        {{"verdict", to_string(f.verdict)}, {"subject", f.subject}, {"sentence", f.sentence()}});
   }
   Json errors = Json::array();
   for (const ErrorNumber& e : verdict.errors) {
@@ -171,6 +171,7 @@ Json json_report(const Judgement& judgement, const ReportTitle& title) {
           {"policy", judgement.policy},
           {"exit_code", exit_code(judgement)},
           {"conclusion", conclusion(judgement)},
+          {"notes", judgement.notes},
           {"geometric_mean_ratio", json_of(judgement.geometric_mean_ratio)},
           {"cases", std::move(cases)}};
 }

@@ -25,7 +25,7 @@ std::string bullet(const CaseVerdict& verdict) {
   std::string text = "- **" + std::string(to_string(verdict.verdict)) + "** " +
                      markdown_code(verdict.id, MarkdownPlace::paragraph) + "\n";
   for (const Finding& finding : verdict.findings) {
-    if (needs_person(finding.verdict)) text += "  - " + escape_markdown(finding.sentence) + "\n";
+    if (needs_person(finding.verdict)) text += "  - " + escape_markdown(finding.sentence()) + "\n";
   }
   for (const std::string& change : verdict.changes) {
     text += "  - changed: " + escape_markdown(change) + "\n";
@@ -62,6 +62,7 @@ std::string markdown_report(const Judgement& judgement, const ReportTitle& title
             (closed == 1 ? " case needs" : " cases need") + " nobody</summary>\n\n" + table_head +
             closed_cases + "\n</details>\n\n";
   }
+  for (const std::string& note : judgement.notes) text += "Note: " + escape_markdown(note) + "\n\n";
   if (judgement.geometric_mean_ratio) {
     text += "Geometric mean of the ratios (shown, never judged): " +
             format_ratio(*judgement.geometric_mean_ratio) + "\n";

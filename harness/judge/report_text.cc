@@ -34,7 +34,7 @@ std::string error_table(const std::vector<ErrorNumber>& errors) {
 std::string paragraph(const CaseVerdict& verdict) {
   std::string text = std::string(to_string(verdict.verdict)) + ": " + verdict.id + "\n";
   for (const Finding& finding : verdict.findings) {
-    if (needs_person(finding.verdict)) text += "    " + finding.sentence + "\n";
+    if (needs_person(finding.verdict)) text += "    " + finding.sentence() + "\n";
   }
   for (const std::string& change : verdict.changes) text += "    changed: " + change + "\n";
   return text;
@@ -58,6 +58,7 @@ std::string what_to_do(const Judgement& judgement) {
   for (const CaseVerdict* verdict : worst_first(judgement)) {
     if (needs_person(*verdict)) text += paragraph(*verdict) + "\n";
   }
+  for (const std::string& note : judgement.notes) text += "note: " + note + "\n";
   if (judgement.geometric_mean_ratio) {
     text += "geometric mean of the ratios (shown, never judged): " +
             format_ratio(*judgement.geometric_mean_ratio) + "\n";
@@ -81,7 +82,7 @@ std::string text_explanation(const CaseVerdict& verdict) {
   std::string text = verdict.id + "\nverdict: " + std::string(to_string(verdict.verdict)) + "\n";
   for (const Finding& finding : verdict.findings) {
     text += "  " + std::string(to_string(finding.verdict)) + ", " + finding.subject + ": " +
-            finding.sentence + "\n";
+            finding.sentence() + "\n";
   }
   for (const std::string& change : verdict.changes) text += "  changed: " + change + "\n";
   if (verdict.latency) {

@@ -2,13 +2,16 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 extern char** environ;
 
@@ -38,13 +41,41 @@ class ChildSignal {
   ChildSignal(const ChildSignal&) = delete;
   ChildSignal& operator=(const ChildSignal&) = delete;
 
-  void wait() const { ::ppoll(nullptr, 0, nullptr, &wait_mask_); }
+  // `timeout`: null for ever.
+  void wait(const timespec* timeout) const { ::ppoll(nullptr, 0, timeout, &wait_mask_); }
 
  private:
   sigset_t wait_mask_;
   sigset_t before_mask_ = {};
   struct sigaction before_ = {};
 };
+
+// Only async-signal-safe calls from here to exec. Never returns: where nothing can be run, `failed`
+// gets errno.
+[[noreturn]] void become(const char* program, char* const* words, const char* log,
+                         const sigset_t& signals, pid_t parent, int failed) {
+  ::setpgid(0, 0);
+  // An orphan would go on measuring beside whoever goes on with this folder.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(1);  // it died before the line above
+  struct sigaction as_usual = {};
+  as_usual.sa_handler = SIG_DFL;
+  for (const int signal : {SIGINT, SIGTERM, SIGPIPE, SIGCHLD}) {
+    ::sigaction(signal, &as_usual, nullptr);
+  }
+  const int in = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const int out = ::open(log, O_CREAT | O_APPEND | O_WRONLY | O_CLOEXEC, 0666);
+  if (in >= 0 && out >= 0) {
+    ::dup2(in, 0);
+    ::dup2(out, 1);
+    ::dup2(out, 2);
+    ::sigprocmask(SIG_SETMASK, &signals, nullptr);
+    ::execve(program, words, environ);
+  }
+  const int error = errno;
+  [[maybe_unused]] const ssize_t written = ::write(failed, &error, sizeof error);
+  ::_exit(127);
+}
 
 // 0 or errno.
 int spawn(const std::filesystem::path& program, const std::vector<std::string>& arguments,
@@ -55,24 +86,20 @@ int spawn(const std::filesystem::path& program, const std::vector<std::string>& 
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
 
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&files, 1, log.c_str(), O_CREAT | O_APPEND | O_WRONLY, 0666);
-  posix_spawn_file_actions_adddup2(&files, 1, 2);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setsigmask(&attributes, &signals);
-  sigset_t as_usual;
-  sigemptyset(&as_usual);
-  for (const int signal : {SIGINT, SIGTERM, SIGPIPE, SIGCHLD}) sigaddset(&as_usual, signal);
-  posix_spawnattr_setsigdefault(&attributes, &as_usual);
-  const int error = ::posix_spawn(&pid, program.c_str(), &files, &attributes, argv.data(), environ);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&files);
+  std::array<int, 2> failed = {-1, -1};  // closed by a successful exec
+  if (::pipe2(failed.data(), O_CLOEXEC) != 0) return errno;
+  const pid_t parent = ::getpid();
+  pid = ::fork();
+  if (pid == 0) become(program.c_str(), argv.data(), log.c_str(), signals, parent, failed[1]);
+  int error = pid < 0 ? errno : 0;
+  ::close(failed[1]);
+  if (pid > 0) {
+    ::setpgid(pid, pid);  // as the child does, so that the group is there to be killed
+    const ssize_t got = ::read(failed[0], &error, sizeof error);
+    if (got != sizeof error) error = 0;
+    if (error != 0) ::waitpid(pid, nullptr, 0);
+  }
+  ::close(failed[0]);
   return error;
 }
 
@@ -85,7 +112,8 @@ ChildEnd run_child(const std::filesystem::path& program, const std::vector<std::
   if (const int error = spawn(program, arguments, log, interruption.wait_mask, pid)) {
     return {.cannot_start = std::strerror(error)};
   }
-  bool told = false;
+  using Clock = std::chrono::steady_clock;
+  std::optional<Clock::time_point> told;
   for (int status = 0;;) {
     const pid_t ended = ::waitpid(pid, &status, WNOHANG);
     if (ended == pid) {
@@ -95,9 +123,14 @@ ChildEnd run_child(const std::filesystem::path& program, const std::vector<std::
     if (ended < 0 && errno != EINTR) return {.cannot_start = std::strerror(errno)};
     if (const int signal = interruption.signal(); signal != 0 && !told) {
       ::kill(pid, signal);
-      told = true;
+      told = Clock::now();
     }
-    ends.wait();
+    // Nobody who asked for an end waits for one that ignores it.
+    if (told && Clock::now() - *told > std::chrono::duration<double>(interruption.grace_seconds)) {
+      ::kill(-pid, SIGKILL);
+    }
+    const timespec look_again = {0, 100'000'000};
+    ends.wait(told ? &look_again : nullptr);
   }
 }
 

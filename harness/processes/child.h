@@ -14,6 +14,7 @@ namespace moegauge {
 struct Interruption {
   std::function<int()> signal = [] { return 0; };  // the signal that came, or 0
   sigset_t wait_mask = {};                         // to wait with
+  double grace_seconds = 20;  // from the signal until a child that goes on is killed
 };
 
 struct ChildEnd {
@@ -24,7 +25,7 @@ struct ChildEnd {
 
 // Runs `program` to its end; what it prints goes to `log`. It stands in a process group of its own,
 // so that Ctrl-C reaches it once, from here, and not from the terminal too: a second one would end
-// it before it has written what it has.
+// it before it has written what it has. It dies with this process, however that ends.
 ChildEnd run_child(const std::filesystem::path& program, const std::vector<std::string>& arguments,
                    const std::filesystem::path& log, const Interruption& interruption);
 

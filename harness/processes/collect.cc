@@ -1,6 +1,7 @@
 #include "harness/processes/collect.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <sstream>
 #include <system_error>
@@ -65,10 +66,20 @@ std::string why_no_result(const MeasuringProcess& process, const ChildEnd& end,
   if (!end.by_signal && end.code == bad_input) {
     throw InputError(process.who, program + " refused its input" + quoted, "see " + log.string());
   }
-  if (!end.by_signal && end.code <= last_with_a_result && fs::exists(file, ignored)) return "";
+  const bool written = fs::exists(file, ignored);
+  if (!end.by_signal && end.code <= last_with_a_result && written) return "";
   const Ending ending{.by_signal = end.by_signal, .code = end.code};
-  return process.who + ": " + program + ": " + describe(ending) + ", without a result" + quoted +
-         "; see " + log.string();
+  return process.who + ": " + program + ": " + describe(ending) +
+         (written ? ", after it wrote its result, which is not used" : ", without a result") +
+         quoted + "; see " + log.string();
+}
+
+// Two builds in one half of a comparison are no comparison.
+void require_same_build(const MeasuringProcess& process, const std::string& facts) {
+  if (build_facts(process.program) == facts) return;
+  throw InputError(process.who, process.program.string() + " was built anew while it was measured",
+                   "leave it alone, or measure a copy (cmake --install); what is measured of the "
+                   "former build is no use to the new one");
 }
 
 }  // namespace
@@ -76,9 +87,12 @@ std::string why_no_result(const MeasuringProcess& process, const ChildEnd& end,
 Collected collect(const fs::path& folder, const std::vector<MeasuringProcess>& processes,
                   double spacing, const CollectHooks& hooks) {
   Collected collected;
+  std::map<fs::path, std::string> builds;
+  for (const MeasuringProcess& p : processes) builds.try_emplace(p.program, build_facts(p.program));
   bool measured_before = false;
   for (std::size_t i = 0; i < processes.size(); ++i) {
     const MeasuringProcess& process = processes[i];
+    const std::string& build = builds.at(process.program);
     const fs::path file = folder / (process.name + ".json"), log = folder / (process.name + ".log");
     std::optional<Result> result = result_in(file);
     const bool already = result.has_value();
@@ -86,6 +100,7 @@ Collected collect(const fs::path& folder, const std::vector<MeasuringProcess>& p
       if (measured_before) wait_for(spacing, hooks.interruption);
       collected.interrupted_by = hooks.interruption.signal();
       if (collected.interrupted_by != 0) return collected;
+      require_same_build(process, build);
       hooks.started(i);
       std::vector<std::string> arguments = process.arguments;
       arguments.insert(arguments.end(), {"--out", file.string(), "--resume"});
@@ -93,8 +108,12 @@ Collected collect(const fs::path& folder, const std::vector<MeasuringProcess>& p
       collected.interrupted_by = hooks.interruption.signal();
       std::error_code ignored;
       if (collected.interrupted_by != 0 && !fs::exists(file, ignored)) return collected;
+      require_same_build(process, build);
       collected.failed = why_no_result(process, end, file, log);
-      if (!collected.failed.empty()) return collected;
+      if (!collected.failed.empty()) {
+        fs::remove(file, ignored);  // or the next attempt would take it for one that ended well
+        return collected;
+      }
       result = result_in(file);
       if (!result) {
         collected.failed = file.string() + " was cut while it was written";

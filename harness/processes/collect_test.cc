@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -103,6 +104,59 @@ TEST_F(Collect, TellsAProcessThatWorksToStop) {
   const auto start = std::chrono::steady_clock::now();
   EXPECT_EQ(collect_from(script("exec sleep 60"), 1).interrupted_by, SIGTERM);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+}
+
+TEST_F(Collect, KillsAProcessThatIgnoresBeingTold) {
+  int asked = 0;
+  hooks_.interruption.signal = [&] { return asked; };
+  hooks_.interruption.grace_seconds = 0.5;
+  hooks_.started = [&](std::size_t) { asked = SIGTERM; };
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(collect_from(script("trap '' TERM; sleep 60; sleep 60"), 1).interrupted_by, SIGTERM);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+}
+
+TEST_F(Collect, EndsItsProcessHoweverItEndsItself) {
+  const fs::path pid_file = files_.path() / "pid",
+                 program = script("echo $$ > " + (files_.path() / "pid").string() + ".part; mv " +
+                                  (files_.path() / "pid").string() + ".part " +
+                                  (files_.path() / "pid").string() + "; exec sleep 300");
+  const pid_t collector = ::fork();
+  if (collector == 0) {
+    collect_from(program, 1);
+    ::_exit(0);
+  }
+  while (!fs::exists(pid_file)) ::usleep(10'000);
+  const int measuring = std::stoi(read_file(pid_file));
+  ::kill(collector, SIGKILL);
+  ::waitpid(collector, nullptr, 0);
+  // Gone, or a zombie that whoever adopted it has not waited for.
+  const auto runs = [&] {
+    std::ifstream stat("/proc/" + std::to_string(measuring) + "/stat");
+    std::string pid, name, state;
+    return static_cast<bool>(stat >> pid >> name >> state) && state != "Z" && state != "X";
+  };
+  for (int i = 0; i < 1000 && runs(); ++i) ::usleep(10'000);
+  EXPECT_FALSE(runs());
+}
+
+TEST_F(Collect, TakesNoResultOfAProcessThatCrashedAfterIt) {
+  const std::string crash =
+      "cp " + (files_.path() / "whole.json").string() + " \"$2\"; kill -SEGV $$";
+  EXPECT_THAT(collect_from(script(crash), 1).failed,
+              HasSubstr("killed by SIGSEGV, after it wrote its result, which is not used"));
+  EXPECT_THAT(collect_from(script(crash), 1).failed, HasSubstr("killed by SIGSEGV"));
+}
+
+TEST_F(Collect, RefusesABuildThatChangesMeanwhile) {
+  const fs::path program = script("");
+  hooks_.finished = [&](std::size_t, bool) { script("true"); };
+  try {
+    collect_from(program, 3);
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("was built anew while it was measured"));
+  }
 }
 
 TEST_F(Collect, SaysInALineWhyABuildLeftNoResult) {
