@@ -91,10 +91,8 @@ void place_outputs(const TuneOptions& o, TuneSetup& setup, const fs::path& root)
                              : fs::path("results/local") /
                                    config_file_name(setup.problem.layer, *setup.problem.scheme,
                                                     setup.backend->device().tuned_name());
-  std::error_code ignored;
   // What is there stays as it is until all is decided; it may be --base, and nothing may win.
-  const bool there = fs::exists(setup.out, ignored);
-  setup.draft = there ? fs::path(setup.out.string() + ".draft") : setup.out;
+  setup.draft = setup.out.string() + ".draft";
   const fs::path model = model_file(o.asked.model, root);
   std::vector<NamedFile> taken = {{"the model", model}};
   std::ranges::copy(weights_beside(model), std::back_inserter(taken));

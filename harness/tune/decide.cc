@@ -39,7 +39,8 @@ KeyDecision displaced(const KeyPlan& plan, const CaseRecord& by, Config config,
           .verdict = plan.in_base ? KeyVerdict::changed : KeyVerdict::added,
           .config = std::move(config),
           .hash = by.config.hash,
-          .reason = std::move(reason)};
+          .reason = std::move(reason),
+          .fallback = plan.standard};
 }
 
 KeyDecision stays(const KeyPlan& plan, std::string hash, std::string reason) {
@@ -93,7 +94,12 @@ KeyDecision decide(const KeyPlan& plan, const KeyFindings& findings, double min_
   const std::size_t first = plan.incumbent ? 2 : 1;
   if (const CaseRecord* best = best_winner(final, first, min_win)) {
     const ConfigRequest request = parse_config_request(best->coordinates.config, best->id());
-    return displaced(plan, *best, request.config, "a candidate wins");
+    KeyDecision decision = displaced(plan, *best, request.config, "a candidate wins");
+    if (plan.incumbent && final[1].measured() != nullptr && !wins(standard, final[1], min_win)) {
+      decision.fallback = *plan.incumbent;
+      decision.fallback_is_default = false;
+    }
+    return decision;
   }
   if (!plan.incumbent) return stays(plan, standard.config.hash, "no candidate wins");
   const CaseRecord& incumbent = final[1];

@@ -28,6 +28,10 @@ struct KeyDecision {
   Config config = {};       // what lookup must give for these tokens; unless unfinished
   std::string hash = {};    // of what was compiled for it, where it was measured
   std::string reason = {};  // a phrase
+  // Of added and changed: what the final run puts back if the candidate does not hold. Never an
+  // incumbent that failed or lost to the default: then the default.
+  Config fallback = {};
+  bool fallback_is_default = true;
 };
 
 // True where `challenger` is faster than `holder` by at least `min_win` (0.02: a fiftieth less

@@ -117,8 +117,11 @@ class Tuning {
       return d.verdict == KeyVerdict::added || d.verdict == KeyVerdict::changed;
     });
     table.file = setup_.out;
-    const auto ours = table_metadata(setup_.problem, *setup_.backend, setup_.metadata);
-    for (const auto& [key, value] : ours) table.metadata[key] = value;
+    // Entries of a base that all stayed are not of this run.
+    if (any) {
+      const auto ours = table_metadata(setup_.problem, *setup_.backend, setup_.metadata);
+      for (const auto& [key, value] : ours) table.metadata[key] = value;
+    }
     if (!any && setup_.base.entries.empty()) table.entries.clear();
     outcome_.table = std::move(table);
     std::error_code ignored;
@@ -130,13 +133,18 @@ class Tuning {
   }
 
   void publish() {
-    if (setup_.draft == setup_.out || outcome_.table.entries.empty()) return;
+    if (outcome_.table.entries.empty()) return;
+    std::error_code ignored;
     // What was not read back replaces nothing: the journal goes on from the file that is there.
-    outcome_.held_back = !outcome_.ended.empty() && !outcome_.unproven.empty();
+    outcome_.held_back = !outcome_.ended.empty() && !outcome_.unproven.empty() &&
+                         std::filesystem::exists(setup_.out, ignored);
     if (outcome_.held_back) return;
     replace_file(setup_.out, table_text(outcome_.table));
-    std::error_code ignored;
     std::filesystem::remove(setup_.draft, ignored);
+    for (auto& [tokens, pair] : outcome_.read_back) {
+      if (pair.tuned.config.file == setup_.draft) pair.tuned.config.file = setup_.out;
+      pair.tuned.coordinates.config = "file:" + setup_.out.string();
+    }
   }
 
   void read_back(const std::vector<std::int64_t>& tokens, const std::string& tag) {
@@ -201,18 +209,21 @@ class Tuning {
     const auto& [standard, tuned] = pair->second;
     if (standard.measured() == nullptr || tuned.status() == Status::skipped) return false;
     const bool failed = tuned.measured() == nullptr;
-    if (!failed && !wins(standard, tuned, 0)) return false;
-    const auto plan = std::ranges::find(plans_, d.tokens, &KeyPlan::tokens);
-    const Config former = plan->incumbent.value_or(plan->standard);
+    // In doubt the default; but what won over an incumbent gives way to nothing less than a win.
+    const double enough = d.fallback_is_default ? 0 : setup_.min_win;
+    if (!failed && !wins(standard, tuned, enough)) return false;
     const WholeConfig resolved = whole();
     // What is in there already, or what the very same kernel's noise was taken for.
-    if (resolved(d.config, d.tokens) == resolved(former, d.tokens)) return false;
-    d.verdict = plan->in_base ? KeyVerdict::kept : KeyVerdict::left;
-    d.config = former;
-    d.hash = plan->incumbent ? "" : standard.config.hash;
+    if (resolved(d.config, d.tokens) == resolved(d.fallback, d.tokens)) return false;
+    const auto plan = std::ranges::find(plans_, d.tokens, &KeyPlan::tokens);
     d.reason = failed ? "taken back: in the final run the candidate is " +
                             std::string(to_string(tuned.status()))
                       : "taken back: in the final run the default wins";
+    d.config = d.fallback;
+    d.hash = d.fallback_is_default ? standard.config.hash : "";
+    // The default in place of an entry of --base is a change of that entry.
+    const bool as_before = !plan->in_base || !d.fallback_is_default || !plan->incumbent;
+    if (as_before) d.verdict = plan->in_base ? KeyVerdict::kept : KeyVerdict::left;
     return true;
   }
 

@@ -30,7 +30,7 @@ struct TuneSetup {
   bool check_between = true;
   RunnerSettings runner = {};      // its budget is that of everything together
   std::filesystem::path out = {};  // of the file
-  // Where it stands until it was read back: `out` itself, where nothing is there yet.
+  // Where it stands until it was read back.
   std::filesystem::path draft = {};
   std::map<std::string, std::string> metadata = {};  // beside that of table_metadata
   std::function<void(const KeyPlan&)> key_done = [](const KeyPlan&) {};
@@ -49,7 +49,7 @@ struct TuneOutcome {
   ConfigTable table = {};                   // as written; without entries: nothing was
   std::vector<CaseRecord> dropped = {};     // candidates without a latency
   std::size_t tried = 0, untried = 0;
-  std::map<std::int64_t, ReadBack> read_back = {};
+  std::map<std::int64_t, ReadBack> read_back = {};  // under the name of `out`, once that is written
   std::vector<std::string> unproven = {};  // where the file was not read back as decided, and why
   std::string ended = {};                  // "budget", "interrupted": what cut it short
   bool held_back = false;  // cut short before all was read back: `draft` has it, `out` is as it was

@@ -174,6 +174,23 @@ TEST_F(TuneRun, TheBaseMayBeReplacedAndIsSaidToBe) {
   EXPECT_FALSE(std::filesystem::exists(out() + ".draft"));
 }
 
+TEST_F(TuneRun, ABaseOfWhichEverythingStaysKeepsItsMetadata) {
+  const std::string file = folder_.write(
+      "base.json", R"({"2": {"BLOCK_SIZE_M": 16}, "date": "2020-01-01", "note": "by hand"})");
+  EXPECT_EQ(tune("settled", "", {"--base", file}).code, 0);
+  const ConfigTable table = load_config_table(out());
+  EXPECT_EQ(table.metadata.at("date"), "2020-01-01");
+  EXPECT_FALSE(table.metadata.contains("min_win"));
+}
+
+TEST_F(TuneRun, ItsResultNamesTheFileThatWasWritten) {
+  const std::string result = folder_.path() / "final.json";
+  EXPECT_EQ(tune("tunable", "2", {"--result", result}).code, 0);
+  EXPECT_THAT(read_file(result), HasSubstr("%2Ftuned.json/uniform/"));
+  EXPECT_THAT(read_file(result), ::testing::Not(HasSubstr(".draft")));
+  EXPECT_FALSE(std::filesystem::exists(out() + ".draft"));
+}
+
 // 6 is the last that the entry of 4 serves.
 TEST_F(TuneRun, AddsAKeyWhereLookupBetweenKeysWouldLose) {
   const Finished finished = tune("tunable", "4,8");
@@ -202,6 +219,10 @@ TEST_F(TuneRun, AWinThatTheFinalRunDoesNotSeeIsTakenBack) {
   finished = tune("fleeting", "2", {"--base", base(R"("2": {"BLOCK_SIZE_M": 64})")});
   EXPECT_EQ(entries(), "2=64") << "back to what the base has";
   EXPECT_THAT(finished.out, HasSubstr("kept: 2\n"));
+  folder_.write("loads", "0");
+  finished = tune("fleeting", "2", {"--base", base(R"("2": {"BLOCK_SIZE_M": 128})")});
+  EXPECT_EQ(entries(), "2=16") << "an incumbent that is wrong does not come back";
+  EXPECT_THAT(finished.out, HasSubstr("changed: 2\n"));
   ::unsetenv("MOEGAUGE_TEST_LOADS");
 }
 
