@@ -171,7 +171,7 @@ class Experts final : public CheckpointExperts {
 
   Slab must_find(const Whole& projection, std::string_view suffix,
                  const std::vector<std::int64_t>& shape, std::int64_t elements) const {
-    const Slab slab = names_.find(projection.expert, projection.projection, suffix);
+    Slab slab = names_.find(projection.expert, projection.projection, suffix);
     const std::string name =
         in_quotes(names_.name(projection.expert, projection.projection, suffix));
     if (slab.file == nullptr) {

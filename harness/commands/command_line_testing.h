@@ -87,6 +87,7 @@ class CommandLine : public testing::Test {
   int run(std::vector<std::string> words) {
     words.insert(words.begin(), "moegauge");
     std::vector<const char*> argv;
+    argv.reserve(words.size());
     for (const std::string& word : words) argv.push_back(word.c_str());
     std::ostringstream out, err;
     const int code =

@@ -23,6 +23,7 @@ struct Ran {
 Ran run(std::vector<std::string> words) {
   words.insert(words.begin(), {"moegauge", "convert"});
   std::vector<const char*> argv;
+  argv.reserve(words.size());
   for (const std::string& word : words) argv.push_back(word.c_str());
   std::ostringstream out, err;
   const int code = run_command_line(static_cast<int>(argv.size()), argv.data(),

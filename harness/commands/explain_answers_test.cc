@@ -9,7 +9,6 @@
 namespace moegauge {
 namespace {
 
-using testing::AllOf;
 using testing::HasSubstr;
 using testing::MatchesRegex;
 using testing::Not;

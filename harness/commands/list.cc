@@ -209,6 +209,7 @@ int list(const ListOptions& o, const Environment& environment) {
 Action add_list(CLI::App& subcommand) {
   auto options = std::make_shared<ListOptions>();
   std::vector<std::string> names;
+  names.reserve(std::size(kinds));
   for (const Kind& kind : kinds) names.emplace_back(kind.name);
   subcommand
       .add_option("KIND", options->kind,

@@ -206,6 +206,7 @@ void add_weights(const fs::path& folder, std::map<fs::path, std::string>& files)
 
 std::vector<NamedFile> named(const std::map<fs::path, std::string>& files) {
   std::vector<NamedFile> all;
+  all.reserve(files.size());
   for (const auto& [file, role] : files) all.push_back({role, file});
   return all;
 }

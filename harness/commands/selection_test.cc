@@ -28,7 +28,7 @@ class Selection : public ::testing::Test {
       }
     }
   }
-  std::vector<CaseCoordinates> select(SelectionOptions options) {
+  std::vector<CaseCoordinates> select(const SelectionOptions& options) {
     return select_cases(suite_, options, backends_);
   }
 

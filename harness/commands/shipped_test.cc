@@ -125,7 +125,7 @@ TEST(ShippedTunedFiles, HoldConfigsThatTheirKernelsTake) {
     if (backend->availability().present) present.push_back(backend);
   }
   for (const fs::path& file : json_files("suites")) {
-    for (CaseCoordinates c : load_suite(file, ".").cases) {
+    for (const CaseCoordinates& c : load_suite(file, ".").cases) {
       if (c.config != "tuned" || find_op(c.op) != nullptr) continue;
       Problem problem = problem_of(c, ".");
       for (const TunedFile& tuned : tuned_files()) {

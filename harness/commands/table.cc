@@ -88,7 +88,8 @@ std::string ratio_text(const Result& result, const CaseRecord* a, const CaseReco
 double worst_error(const Row& row, ErrorMetrics ErrorReport::*which) {
   double worst = 0;
   for (const CaseRecord* record : row.cases) {
-    worst = std::max(worst, (record->measured()->check.error.*which).relative_l2);
+    const Measured* measured = record->measured();
+    if (measured != nullptr) worst = std::max(worst, (measured->check.error.*which).relative_l2);
   }
   return worst;
 }

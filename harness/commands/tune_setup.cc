@@ -47,7 +47,7 @@ std::string backend_of(const TuneOptions& o, const Environment& environment) {
                      "this version tunes on one; give each a part of --tokens, and join the files "
                      "with --base");
   }
-  const std::string name = backend_of_device(o.device, environment.backends);
+  std::string name = backend_of_device(o.device, environment.backends);
   if (o.asked.backend != CaseCoordinates{}.backend && o.asked.backend != name) {
     throw InputError("--device", "\"" + o.device + "\" is not of --backend " + o.asked.backend,
                      "name one of them");

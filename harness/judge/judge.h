@@ -85,7 +85,7 @@ struct Judgement {
   // Where the result's or the baseline's file was cut: where. Whoever read it says so. The whole
   // cases are judged and may fail, but a case that is lost on both sides must not pass unseen.
   std::string cut = {};
-  std::vector<std::string> notes = {};  // on the policy, for who keeps it; no verdict
+  std::vector<std::string> notes = {};              // on the policy, for who keeps it; no verdict
   std::optional<double> geometric_mean_ratio = {};  // of all compared cases; shown, never judged
 
   std::size_t count(Verdict verdict) const;

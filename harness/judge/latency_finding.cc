@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -8,6 +9,9 @@
 
 namespace moegauge {
 namespace {
+
+// What an interval must lie beyond to fail.
+double surely(const LatencyRule& rule) { return std::max(rule.ratio_limit, rule.outlier_ratio); }
 
 LatencyJudgement compare(const LogEstimate& result, const LogEstimate& baseline,
                          const LatencyRule& rule, double confidence) {
@@ -20,7 +24,7 @@ LatencyJudgement compare(const LogEstimate& result, const LogEstimate& baseline,
           .low = interval.low,
           .high = interval.high,
           .limit = rule.ratio_limit,
-          .smallest_failing_ratio = rule.ratio_limit * interval.ratio / interval.low,
+          .smallest_failing_ratio = surely(rule) * interval.ratio / interval.low,
           .within_runs = std::hypot(result.standard_error, baseline.standard_error),
           .between_runs = between,
           .between_processes = rule.between_runs,
@@ -34,15 +38,16 @@ std::string numbers_of(const LatencyJudgement& j) {
          format_ratio(j.high) + ", limit " + format_ratio(j.limit) + ")";
 }
 
-Finding finding_from(const LatencyJudgement& j, double floor_us) {
+Finding finding_from(const LatencyJudgement& j, const LatencyRule& rule) {
   const std::string numbers = numbers_of(j);
+  const double floor_us = rule.floor_us;
   const double slower_us = j.result_us - j.baseline_us;
   const double at_most_slower_us = j.baseline_us * (j.high - 1);
-  if (j.low > j.limit && slower_us >= floor_us) {
+  if (j.low > surely(rule) && slower_us >= floor_us) {
     return {Verdict::fail, "latency", "slower: " + numbers,
             "find the cause, or record a new baseline on purpose"};
   }
-  if (j.high < 1 / j.limit && -slower_us >= floor_us) {
+  if (j.high < 1 / surely(rule) && -slower_us >= floor_us) {
     return {Verdict::improved, "latency", "faster: " + numbers,
             "record a new baseline, so that the gain is kept"};
   }
@@ -92,7 +97,7 @@ LatencyVerdict judge_latency(const Measured& result, const Measured& baseline,
                             " is the baseline's own measurement, sample by sample: nothing to do"},
             .numbers = numbers};
   }
-  Finding finding = finding_from(numbers, rule.floor_us);
+  Finding finding = finding_from(numbers, rule);
   if (finding.verdict == Verdict::fail) numbers.change = Change::slower;
   if (finding.verdict == Verdict::improved) numbers.change = Change::faster;
   return {.finding = std::move(finding), .numbers = numbers};

@@ -37,13 +37,14 @@ CaseMatch read_match(const JsonCursor& rule) {
 
 LatencyRule read_latency_rule(const JsonCursor& rule) {
   rule.only_keys({"op", "scheme", "backend", "inputs", "tokens", "ratio_limit", "between_runs",
-                  "floor_us", "floor_ratio"});
-  const auto floor_ratio = rule.find("floor_ratio");
+                  "floor_us", "floor_ratio", "outlier_ratio"});
+  const auto floor_ratio = rule.find("floor_ratio"), outlier_ratio = rule.find("outlier_ratio");
   return {.match = read_match(rule),
           .ratio_limit = rule.at("ratio_limit").number(1, 100),
           .between_runs = rule.at("between_runs").number(0, 1),
           .floor_us = rule.at("floor_us").number(0, unbounded),
-          .floor_ratio = floor_ratio ? floor_ratio->number(1, 100) : 1.01};
+          .floor_ratio = floor_ratio ? floor_ratio->number(1, 100) : 1.01,
+          .outlier_ratio = outlier_ratio ? outlier_ratio->number(1, 100) : 1};
 }
 
 std::optional<double> read_limit(const JsonCursor& rule, std::string_view key) {

@@ -34,6 +34,9 @@ struct LatencyRule {
   double floor_us = 0;
   // Where several processes are compared: smaller changes are none, however sure.
   double floor_ratio = 1.01;
+  // What one or two processes must be beyond to fail or improve, since one in fifty may be slow by
+  // much for no cause of the kernel's. 1: no more than the limit.
+  double outlier_ratio = 1;
 };
 
 struct ErrorRule {

@@ -84,6 +84,8 @@ TEST(Policy, NamesTheNearestKeyForAMisspeltOne) {
 TEST(Policy, RefusesNumbersThatMakeNoSense) {
   EXPECT_THAT(error_of([](Json& j) { j["latency"][1]["ratio_limit"] = 0.9; }),
               HasSubstr("/latency/1/ratio_limit"));
+  EXPECT_THAT(error_of([](Json& j) { j["latency"][1]["outlier_ratio"] = 0.9; }),
+              HasSubstr("/latency/1/outlier_ratio"));
   EXPECT_THAT(error_of([](Json& j) { j["confidence"] = 95; }), HasSubstr("/confidence"));
   EXPECT_THAT(error_of([](Json& j) {
                 j["latency"][0]["tokens"] = {16, 1};

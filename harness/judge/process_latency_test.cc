@@ -23,9 +23,9 @@ std::vector<Result> processes_of(std::size_t count, double slower = 1) {
 }
 
 Judgement judged_by(const std::vector<Result>& now, const std::vector<Result>& then,
-                    const Calibration& calibration = {}) {
+                    const Calibration& calibration = {}, const Policy& by = policy()) {
   const Evidence evidence = gather(now, then, calibration);
-  return judge(representative(now), representative(then), policy(), limits, "*", evidence);
+  return judge(representative(now), representative(then), by, limits, "*", evidence);
 }
 
 TEST(ProcessGate, OfManyProcessesFindsASlowDownThatOnePairCannotSee) {
@@ -57,6 +57,29 @@ TEST(ProcessGate, AsksForConfirmationWhereTwoProcessesAreSlower) {
   EXPECT_THAT(judgement.cases[0].sentence(),
               HasSubstr("fresh pairs with moegauge compare --exec-a"));
   EXPECT_EQ(judged_by(processes_of(2, 1.3), processes_of(18)).cases[0].verdict, Verdict::fail);
+}
+
+// One process in fifty may be slow by as much for no cause of the kernel's.
+TEST(ProcessGate, HoldsFewProcessesToTheOutliersThatThePolicyAllows) {
+  Policy sure = policy();
+  sure.latency.back().outlier_ratio = 1.35;
+  const auto one = [&](double slower, std::size_t baseline) {
+    return judged_by(processes_of(1, slower), processes_of(baseline), {}, sure).cases[0];
+  };
+  for (const std::size_t baseline : {std::size_t{1}, std::size_t{18}}) {
+    EXPECT_EQ(one(1.3, baseline).verdict, Verdict::inconclusive);
+    EXPECT_EQ(one(1.6, baseline).verdict, Verdict::fail);
+    EXPECT_EQ(one(0.5, baseline).verdict, Verdict::improved);
+    EXPECT_GT(one(1.3, baseline).latency->smallest_failing_ratio, 1.35);
+  }
+}
+
+TEST(ProcessGate, TakesNoOutlierAmongSeveralProcessesForAChange) {
+  std::vector<Result> now = processes_of(5);
+  scale_latency(now[1].cases[0], 1.3);
+  const CaseVerdict one = judged_by(now, processes_of(18)).cases[0];
+  EXPECT_NE(one.verdict, Verdict::fail) << one.sentence();
+  EXPECT_EQ(judged_by(processes_of(5, 1.06), processes_of(18)).cases[0].verdict, Verdict::fail);
 }
 
 // One case shows nothing of how others differ, so that only its own processes can say how many more

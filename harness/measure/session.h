@@ -134,9 +134,9 @@ bool taints(const Unmeasured& outcome);
 template <typename Rival, typename Pilot, typename CheckAgain>
 void Session::time_rivals(std::vector<Rival>& rivals, const Pilot& pilot,
                           const CheckAgain& check_again, PointResult& result) {
-  const auto failed = [&](const Rival& rival, Unmeasured outcome) {
+  const auto failed = [&](const Rival& rival, const Unmeasured& outcome) {
     result.tainted = taints(outcome);
-    result.records.push_back(finish(rival.index(), std::move(outcome), rival.resolved()));
+    result.records.push_back(finish(rival.index(), outcome, rival.resolved()));
   };
   std::vector<Member> members;
   for (Rival& rival : rivals) {

@@ -45,15 +45,15 @@ class TestRandom {
   bool spare_ready_ = false;
 };
 
-enum class Noise : std::uint8_t { normal, drift, bimodal, outliers, heavy_tails };
+enum class Noise : std::uint8_t { normal, shared, drift, bimodal, outliers, heavy_tails };
 struct NoiseKind {
   Noise noise;
   const char* name;
 };
 inline constexpr std::array noise_kinds = {
-    NoiseKind{Noise::normal, "normal"}, NoiseKind{Noise::drift, "drift"},
-    NoiseKind{Noise::bimodal, "bimodal clocks"}, NoiseKind{Noise::outliers, "outliers"},
-    NoiseKind{Noise::heavy_tails, "heavy tails"}};
+    NoiseKind{Noise::normal, "normal"},     NoiseKind{Noise::shared, "shared"},
+    NoiseKind{Noise::drift, "drift"},       NoiseKind{Noise::bimodal, "bimodal clocks"},
+    NoiseKind{Noise::outliers, "outliers"}, NoiseKind{Noise::heavy_tails, "heavy tails"}};
 
 // A machine's processes, one after the other. `spread`: the standard deviation between processes
 // (of the body, where there are outliers).
@@ -64,7 +64,10 @@ class NoisyMachine {
 
   // The next process begins: clocks settle, the machine has drifted on. `drift`: by how many
   // spreads since the last one, the same for all cases.
-  void next_process(double drift) { drifted_ += drift * spread_; }
+  void next_process(double drift) {
+    drifted_ += drift * spread_;
+    if (noise_ == Noise::shared) shared_ = random_.normal();
+  }
 
   // ln(median) of one case in the current process, off its true value. Within-run noise of 0.1%.
   double deviation() {
@@ -72,6 +75,8 @@ class NoisyMachine {
     switch (noise_) {
       case Noise::normal:
         return within + spread_ * random_.normal();
+      case Noise::shared:  // mostly of the process, the same for all its cases: 0.9^2 + 0.44^2 = 1
+        return within + spread_ * (0.9 * shared_ + 0.44 * random_.normal());
       case Noise::drift:
         return within + drifted_ + spread_ * random_.normal();
       case Noise::bimodal:  // two clocks, each with a little noise: 0.95^2 + 0.31^2 = 1
@@ -91,7 +96,7 @@ class NoisyMachine {
   const Noise noise_;
   const double spread_;
   TestRandom random_;
-  double drifted_ = 0;
+  double drifted_ = 0, shared_ = 0;
 };
 
 }  // namespace moegauge
