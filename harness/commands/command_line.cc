@@ -40,10 +40,16 @@ std::vector<std::string> command_names() {
   return names;
 }
 
-// The subcommand given, or the whole tool.
+// The subcommand given, and that of it where it has some, or the whole tool.
 const CLI::App& addressed(const CLI::App& app) {
   const auto subcommands = app.get_subcommands();
-  return subcommands.empty() ? app : *subcommands.front();
+  return subcommands.empty() ? app : addressed(*subcommands.front());
+}
+
+// "moegauge history add".
+std::string full_name(const CLI::App& app) {
+  const CLI::App* parent = app.get_parent();
+  return parent == nullptr ? app.get_name() : full_name(*parent) + " " + app.get_name();
 }
 
 // A word that nothing takes is the cause of what else is amiss: a misspelt option is missing under
@@ -72,9 +78,8 @@ int report_parse_error(const CLI::App& app, const CLI::ParseError& error,
     return exit_ok;
   }
   const CLI::App& asked = addressed(app);
-  const std::string help = &asked == &app ? "moegauge" : "moegauge " + asked.get_name();
   environment.err << "moegauge: " << one_line(unknown_word(app).value_or(error.what())) << "; see "
-                  << help << " --help\n";
+                  << full_name(asked) << " --help\n";
   return exit_bad_input;
 }
 
@@ -88,6 +93,7 @@ void refuse_empty_values(const CLI::App& app) {
         throw InputError(option->get_name(), "an empty value", "leave it out or give one");
     }
   }
+  for (const CLI::App* subcommand : app.get_subcommands()) refuse_empty_values(*subcommand);
 }
 
 int guarded(const Action& action, const Environment& environment) {

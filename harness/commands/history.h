@@ -1,0 +1,10 @@
+// `moegauge history`: results over time.
+#pragma once
+
+#include "harness/commands/command.h"
+
+namespace moegauge {
+
+Action add_history(CLI::App& subcommand);
+
+}  // namespace moegauge
