@@ -9,6 +9,7 @@
 #include "harness/commands/gate.h"
 #include "harness/commands/history.h"
 #include "harness/commands/list.h"
+#include "harness/commands/merge.h"
 #include "harness/commands/report.h"
 #include "harness/commands/run.h"
 #include "harness/commands/tune.h"
@@ -21,6 +22,7 @@ std::span<const Command> all_commands() {
       Command{"run", "Check and measure the cases of a suite, and write a result file", add_run},
       Command{"gate", "Judge a result against a baseline: pass, fail or no verdict", add_gate},
       Command{"compare", "Show two results side by side, and the rivals within each", add_compare},
+      Command{"merge", "Put the shards of one run together", add_merge},
       Command{"history", "Keep results over time; show trends and where they changed", add_history},
       Command{"report", "Show results as one page of charts and tables", add_report},
       Command{"export", "Write results in the formats of other tools", add_export},

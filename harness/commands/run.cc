@@ -27,6 +27,7 @@
 #include "harness/commands/preflight.h"
 #include "harness/commands/progress.h"
 #include "harness/commands/results.h"
+#include "harness/commands/run_context.h"
 #include "harness/commands/run_outputs.h"
 #include "harness/commands/selection.h"
 #include "harness/commands/table.h"
@@ -216,13 +217,29 @@ RunnerSettings runner_settings(const RunOptions& o, const Suite& suite) {
 }
 
 Result assemble(const Suite& suite, const fs::path& suite_file, const RunOptions& o,
-                std::vector<std::optional<CaseRecord>> records) {
+                std::vector<std::optional<CaseRecord>> records, const fs::path& root,
+                std::span<const Backend* const> backends) {
   Result result;
   result.context = {{"moegauge_version", MOEGAUGE_VERSION},
                     {"suite", suite.name},
                     {"suite_file", suite_file.string()},
                     {"seed", std::to_string(o.seed)}};
+  add_commit(root, result.context);
+  if (!o.selection.shard.empty()) {
+    SelectionOptions whole = o.selection;
+    whole.shard.clear();
+    add_shard(o.selection.shard, select_cases(suite, whole, backends), suite.seconds_per_case,
+              result.context);
+  }
   for (auto& record : records) result.cases.push_back(std::move(record).value());
+  for (const Backend* backend : backends) {
+    const auto on_it = [&](const CaseRecord& record) {
+      return record.backend == backend->name() && !record.device.empty();
+    };
+    if (std::ranges::any_of(result.cases, on_it)) {
+      add_device_facts(backend->device(), result.context);
+    }
+  }
   result.comparisons = compare_rivals(result.cases);
   return result;
 }
@@ -326,7 +343,8 @@ int run(const RunOptions& o, const Environment& environment) {
   }
   progress.clear();
 
-  const Result result = assemble(suite, suite_file, o, std::move(journaled.records));
+  const Result result =
+      assemble(suite, suite_file, o, std::move(journaled.records), root, environment.backends);
   std::vector<std::string> warnings = table_warnings(result, root);
   others.merge(strangers(cases, environment.backends));
   for (const std::string& warning :
