@@ -13,10 +13,12 @@
 #include <utility>
 #include <vector>
 
+#include "harness/commands/history_options.h"
 #include "harness/commands/options.h"
 #include "harness/commands/output_place.h"
 #include "harness/commands/results.h"
 #include "harness/commands/shipped_limits.h"
+#include "harness/history/baseline.h"
 #include "harness/judge/calibration.h"
 #include "harness/judge/evidence.h"
 #include "harness/judge/judge.h"
@@ -33,6 +35,8 @@ namespace fs = std::filesystem;
 
 struct GateOptions {
   std::vector<std::string> results, baselines;
+  std::string history, accept, reason;
+  std::size_t last = HistoryBaselineSettings{}.last;
   std::string calibration;
   std::string policy = "default";
   std::string filter = "*";
@@ -46,10 +50,25 @@ void declare_options(CLI::App& app, GateOptions& o) {
   app.add_option("RESULT", o.results,
                  "Result file to judge; several are several processes of the same cases")
       ->required();
-  app.add_option("--baseline", o.baselines,
-                 "Result file to judge it against; several are several processes")
-      ->required()
-      ->expected(1, -1);
+  auto* baseline = app.add_option("--baseline", o.baselines,
+                                  "Result file to judge it against; several are several processes")
+                       ->expected(1, -1);
+  auto* history = app.add_option("--history", o.history,
+                                 "Judge it against the last runs of this history, and its anchors")
+                      ->type_name("FILE")
+                      ->excludes(baseline);
+  app.add_option("--last", o.last, "How many runs of the history [10]")
+      ->check(CLI::Range(1, 100))
+      ->needs(history);
+  auto* accept =
+      app.add_option("--accept", o.accept,
+                     "Judge nothing: make RESULT, which the history holds, the anchor of the case\n"
+                     "with this id, or of those that match this glob")
+          ->needs(history);
+  auto* reason =
+      app.add_option("--reason", o.reason, "... and keep who did so, when, and this why");
+  accept->needs(reason);
+  reason->needs(accept);
   app.add_option("--calibration", o.calibration,
                  "How much processes differ on this device: a file of moegauge doctor --calibrate");
   add_policy(app, o.policy, "Name of a shipped policy, or a policy file");
@@ -76,7 +95,11 @@ void declare_options(CLI::App& app, GateOptions& o) {
       "  moegauge gate now.json --baseline base.json --markdown gate.md\n\n"
       "One process against one sees large changes only. Several results and baselines are judged "
       "as processes:\n"
-      "  moegauge gate now1.json now2.json now3.json --baseline night*.json --calibration c.json");
+      "  moegauge gate now1.json now2.json now3.json --baseline night*.json --calibration "
+      "c.json\n\n"
+      "Against a history, drift fails too: slowly slower than the anchor is slower.\n"
+      "  moegauge gate now.json --history history.db\n"
+      "  moegauge history add now.json --db history.db");
 }
 
 void print_github(const Judgement& judgement, const ReportTitle& title,
@@ -106,6 +129,7 @@ void require_own_places(const GateOptions& o, const fs::path& policy) {
                                   NamedFile{"the calibration", o.calibration}};
   for (const std::string& file : o.results) taken.push_back({"the result", file});
   for (const std::string& file : o.baselines) taken.push_back({"the baseline", file});
+  taken.push_back({"the history", o.history});
   if (!o.junit.empty()) require_own_place("--junit", o.junit, taken);
   taken.push_back({"--junit", o.junit});
   if (!o.markdown.empty()) require_own_place("--markdown", o.markdown, taken);
@@ -158,7 +182,57 @@ Side load_side(const std::vector<std::string>& files, const Environment& environ
   return side;
 }
 
+// Against what, and how it was found.
+struct Judged {
+  Judgement judgement = {};
+  std::string baseline_title = {};
+};
+
+Judged judge_files(const GateOptions& o, const Policy& policy, const Calibration& calibration,
+                   const fs::path& root, Side& result, const Environment& environment) {
+  Side baseline = load_side(o.baselines, environment);
+  const Evidence evidence = gather(result.processes, baseline.processes, calibration);
+  Judged judged{.baseline_title = baseline.title};
+  judged.judgement = judge(representative(std::move(result.processes)),
+                           representative(std::move(baseline.processes)), policy,
+                           shipped_limits(root), o.filter, evidence);
+  judged.judgement.cut = !result.cut.empty() ? result.cut : baseline.cut;
+  return judged;
+}
+
+Judged judge_history(const GateOptions& o, const Policy& policy, const Calibration& calibration,
+                     const fs::path& root, Side& result, HistoryStore& store) {
+  const HistoryBaseline baseline =
+      history_baseline(store, result.processes, calibration, {.last = o.last, .filter = o.filter});
+  const Result now = representative(std::move(result.processes));
+  const auto against = [&](const HistorySide& side) {
+    return judge(now, side.result, policy, shipped_limits(root), o.filter, side.evidence);
+  };
+  Judged judged{.baseline_title = o.history + ", the last " + std::to_string(o.last) +
+                                  " ok runs of each case and its anchor"};
+  judged.judgement =
+      judge_against(baseline, against(baseline.rolling), against(baseline.anchor),
+                    "if it is meant, add the result and give gate --accept CASE --reason TEXT");
+  judged.judgement.cut = result.cut;
+  return judged;
+}
+
+int accept(const GateOptions& o, const Side& result, HistoryStore& store,
+           const Environment& environment) {
+  if (result.processes.size() > 1 || !result.cut.empty()) {
+    throw InputError("--accept", "several results, or one that was cut", "give one whole result");
+  }
+  for (const std::string& line :
+       accept_into_history(store, result.processes.front(), o.results.front(), o.accept, o.reason,
+                           who_is_this(), seconds_now())) {
+    environment.out << "accepted: " << line << '\n';
+  }
+  return exit_ok;
+}
+
 int gate(const GateOptions& o, const Environment& environment) {
+  if (o.baselines.empty() && o.history.empty())
+    throw InputError("gate", "nothing to judge it against", "give --baseline or --history");
   const fs::path root = find_root();
   const fs::path policy_file = find_policy(o.policy, root);
   require_own_places(o, policy_file);
@@ -166,21 +240,26 @@ int gate(const GateOptions& o, const Environment& environment) {
   const Calibration calibration =
       o.calibration.empty() ? Calibration{} : load_calibration(o.calibration);
   Side result = load_side(o.results, environment);
-  for (const std::string& file : o.baselines) {
+  std::vector<std::string> needed = o.baselines;
+  if (!o.history.empty()) needed.push_back(o.history);
+  for (const std::string& file : needed) {
     if (std::error_code ignored; fs::exists(file, ignored)) continue;
-    environment.err << "moegauge: " << file
-                    << ": no such baseline, so no verdict; record one with moegauge run --out\n";
+    environment.err << "moegauge: " << file << ": no such baseline, so no verdict; record one with "
+                    << (o.history.empty() ? "moegauge run --out" : "moegauge history add") << '\n';
     return exit_no_verdict;
   }
-  Side baseline = load_side(o.baselines, environment);
-  const Evidence evidence = gather(result.processes, baseline.processes, calibration);
-  Judgement judgement = judge(representative(std::move(result.processes)),
-                              representative(std::move(baseline.processes)), policy,
-                              shipped_limits(root), o.filter, evidence);
+  std::unique_ptr<HistoryStore> store;
+  if (!o.history.empty()) {
+    store = open_history_or_say(o.history, HistoryAccess::existing, environment);
+    if (store == nullptr) return exit_no_verdict;
+  }
+  if (!o.accept.empty()) return accept(o, result, *store, environment);
+  Judged judged = store != nullptr ? judge_history(o, policy, calibration, root, result, *store)
+                                   : judge_files(o, policy, calibration, root, result, environment);
+  Judgement& judgement = judged.judgement;
   apply_known_issues(judgement, policy, today());
-  judgement.cut = !result.cut.empty() ? result.cut : baseline.cut;
 
-  const ReportTitle title{.result = result.title, .baseline = baseline.title};
+  const ReportTitle title{.result = result.title, .baseline = judged.baseline_title};
   if (!o.markdown.empty()) write_output(o.markdown, markdown_report(judgement, title));
   if (!o.junit.empty()) write_output(o.junit, junit_report(judgement, title));
   if (o.json) {

@@ -16,13 +16,6 @@ namespace {
 // Written in place of a reason: a record without its latency needs one.
 const std::string kept_without_numbers = "as the history keeps it";
 
-std::string context_value(const Result& result, std::string_view key) {
-  for (const auto& [name, value] : result.context) {
-    if (name == key) return value;
-  }
-  return "";
-}
-
 std::optional<std::int64_t> time_in_context(const Result& result, const std::string& key,
                                             const std::string& where) {
   const std::string text = context_value(result, key);
@@ -74,12 +67,6 @@ std::string variant_of(CaseRecord record) {
   return case_to_line(record);
 }
 
-std::string config_of(const ConfigRecord& config) {
-  std::string text;
-  for (const auto& [key, value] : config.values) text += key + "=" + std::to_string(value) + ",";
-  return fnv1a_hex(text);
-}
-
 const CheckResult* check_of(const CaseRecord& record) {
   if (const Measured* measured = record.measured()) return &measured->check;
   const auto& unmeasured = std::get<Unmeasured>(record.outcome);
@@ -87,8 +74,9 @@ const CheckResult* check_of(const CaseRecord& record) {
 }
 
 HistoryPoint point_of(const CaseRecord& record) {
-  HistoryPoint point{
-      .status = record.status(), .kernel = record.config.hash, .config = config_of(record.config)};
+  HistoryPoint point{.status = record.status(),
+                     .kernel = record.config.hash,
+                     .config = config_hash(record.config)};
   if (const CheckResult* check = check_of(record)) {
     const ErrorReport& e = check->error;
     point.errors = {.implementation = e.implementation.relative_l2,
@@ -119,6 +107,19 @@ void restore(ErrorMetrics& metrics, double relative_l2, double worst_token) {
 }
 
 }  // namespace
+
+std::string context_value(const Result& result, std::string_view key) {
+  for (const auto& [name, value] : result.context) {
+    if (name == key) return value;
+  }
+  return "";
+}
+
+std::string config_hash(const ConfigRecord& config) {
+  std::string text;
+  for (const auto& [key, value] : config.values) text += key + "=" + std::to_string(value) + ",";
+  return fnv1a_hex(text);
+}
 
 std::string history_device_key(const std::string& device, const Result& result) {
   const std::string facts =

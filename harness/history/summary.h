@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/result/record.h"
@@ -79,8 +80,14 @@ RunSummary summarise(const Result& result, const GivenCommit& given, const std::
 // A context key with it in front and a device's name after it says more of the device.
 inline const std::string device_context_prefix = "device.";
 
+// Of a key of this project's own; empty where it is not there.
+std::string context_value(const Result& result, std::string_view key);
+
 // The record's device with what the context says of it: memory, driver, power cap, MIG and ECC.
 std::string history_device_key(const std::string& device, const Result& result);
+
+// Of the values that a case ran with.
+std::string config_hash(const ConfigRecord& config);
 
 // A record as the history remembers it, under other coordinates where the case was renamed: no
 // samples, the interval in place of quantiles. Requires a point that is ok and `variant` of it.

@@ -16,6 +16,8 @@ struct CaseEvidence {
   std::vector<double> now = {}, baseline = {};  // ln(median), one a process
   Variance known = {};          // of ln(median) between processes, from a calibration or history
   std::string known_from = {};  // "calibration of 10 processes"
+  // What else the spread is from, where a side has several.
+  std::string own_from = "the processes given";
   // ln(now / baseline) of each pair of fresh processes, one after the other; empty where processes
   // were not measured in turn. With two or more, these alone decide.
   std::vector<double> pairs = {};

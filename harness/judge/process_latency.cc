@@ -103,7 +103,7 @@ Change change_of(const LatencyJudgement& j, Verdict verdict) {
 
 std::string where_spread_is_from(const ProcessCase& c) {
   const std::size_t sides = std::max(c.evidence->now.size(), c.evidence->baseline.size());
-  const std::string own = sides > 1 ? "the processes given" : "";
+  const std::string own = sides > 1 ? c.evidence->own_from : "";
   const std::string& known = c.evidence->known_from;
   return own.empty() || known.empty() ? own + known : own + ", " + known;
 }
