@@ -140,8 +140,8 @@ std::string trend_text(const Trend& trend, const std::vector<HistoryRun>& runs, 
   }
   const HistoryPoint& last = trend.points.back();
   if (trend.anchor && last.status == Status::ok && trend.anchor->median > 0) {
-    text += "the last run against the anchor, " + named_run(known, *trend.anchor) +
-            ": latency " + signed_percent(last.median / trend.anchor->median - 1) + "\n";
+    text += "the last run against the anchor, " + named_run(known, *trend.anchor) + ": latency " +
+            signed_percent(last.median / trend.anchor->median - 1) + "\n";
   }
   if (trend.vanished) {
     text += "gone: last seen in " + named_run(known, last) + ", absent from the " +
