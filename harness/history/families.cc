@@ -44,7 +44,15 @@ std::map<CaseOnDevice, HistoryAnchor> anchors_of(HistoryStore& store, const Fami
   std::map<CaseOnDevice, HistoryAnchor> in_force;
   for (HistoryAnchor& anchor : store.anchors()) {
     const auto key = family_of.find(anchor.series);
-    if (key != family_of.end()) in_force[*key->second] = std::move(anchor);
+    if (key == family_of.end()) continue;
+    const auto [known, is_new] = in_force.try_emplace(*key->second, anchor);
+    // Before a rename both names had a first run: the older one's. What somebody set counts in any
+    // case, the last of it.
+    const bool set = anchor.reason != first_anchor_reason;
+    const bool was_set = known->second.reason != first_anchor_reason;
+    const bool older =
+        std::pair(anchor.time, anchor.run) < std::pair(known->second.time, known->second.run);
+    if (!is_new && (set || (!was_set && older))) known->second = std::move(anchor);
   }
   return in_force;
 }

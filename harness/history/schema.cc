@@ -42,6 +42,10 @@ CREATE TABLE anchors(
 CREATE TABLE renames(
   rename_id INTEGER PRIMARY KEY, from_id TEXT NOT NULL, to_id TEXT NOT NULL,
   set_at INTEGER NOT NULL, who TEXT NOT NULL, sum INTEGER NOT NULL);
+-- How many rows there are to be: a damaged page loses some without a word.
+CREATE TABLE totals(
+  one INTEGER PRIMARY KEY, runs INTEGER NOT NULL, series INTEGER NOT NULL,
+  anchors INTEGER NOT NULL, renames INTEGER NOT NULL, sum INTEGER NOT NULL);
 CREATE TRIGGER anchors_stay BEFORE UPDATE ON anchors
   BEGIN SELECT RAISE(ABORT, 'an anchor is never changed'); END;
 CREATE TRIGGER anchors_remain BEFORE DELETE ON anchors

@@ -1,6 +1,7 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <system_error>
@@ -32,13 +33,16 @@ class SqliteStore final : public HistoryStore {
     database_.run("PRAGMA cache_size = -65536");  // KiB
     database_.run("PRAGMA cell_size_check = ON");
     sqlite::require_schema(database_, access == HistoryAccess::create);
-    if (access == HistoryAccess::existing) reading_.emplace(database_, "BEGIN");
+    if (access == HistoryAccess::create) return;
+    reading_.emplace(database_, "BEGIN");
+    check_totals();
   }
 
   Added add(const RunSummary& summary, const std::string& who, std::int64_t now) override {
     reading_.reset();
     Transaction transaction(database_);
     if (const auto known = run_of(summary.run.content)) return {.run = *known, .already = true};
+    check_totals();
     const CaseNames names(renames());
     std::set<std::pair<std::string, std::string>> anchored = anchored_cases(names);
     const std::int64_t run = add_run(summary.run);
@@ -60,6 +64,7 @@ class SqliteStore final : public HistoryStore {
                     .reason = first_anchor_reason});
       }
     }
+    keep_totals();
     transaction.commit();
     return {.run = run};
   }
@@ -164,7 +169,9 @@ class SqliteStore final : public HistoryStore {
   void set_anchors(const std::vector<HistoryAnchor>& anchors) override {
     reading_.reset();
     Transaction transaction(database_);
+    check_totals();
     for (const HistoryAnchor& anchor : anchors) add_anchor(anchor);
+    keep_totals();
     transaction.commit();
   }
 
@@ -188,6 +195,7 @@ class SqliteStore final : public HistoryStore {
   void rename(const std::vector<HistoryRename>& added) override {
     reading_.reset();
     Transaction transaction(database_);
+    check_totals();
     std::vector<HistoryRename> all = renames();
     std::int64_t id = static_cast<std::int64_t>(all.size());
     all.insert(all.end(), added.begin(), added.end());
@@ -196,6 +204,7 @@ class SqliteStore final : public HistoryStore {
       Query query = database_.query("INSERT INTO renames VALUES(?, ?, ?, ?, ?, ?)");
       query.bind(++id).bind(one.from).bind(one.to).bind(one.set_at).bind(one.who).bind_sum().run();
     }
+    keep_totals();
     transaction.commit();
   }
 
@@ -244,6 +253,32 @@ class SqliteStore final : public HistoryStore {
   std::int64_t number_of(const char* sql) {
     Query query = database_.query(sql);
     return query.step() ? query.integer() : 0;
+  }
+
+  using Totals = std::array<std::int64_t, 4>;
+
+  Totals counted() {
+    return {number_of("SELECT count(*) FROM runs NOT INDEXED"), number_of("SELECT count(*) FROM series"),
+            number_of("SELECT count(*) FROM anchors NOT INDEXED"), number_of("SELECT count(*) FROM renames")};
+  }
+
+  void check_totals() {
+    Totals expected = {};
+    Query query = database_.query("SELECT one, runs, series, anchors, renames, sum FROM totals");
+    if (query.step()) {
+      query.integer();
+      for (std::int64_t& total : expected) total = query.integer();
+      query.check_sum();
+    }
+    if (counted() != expected) database_.corrupt("rows are missing");
+  }
+
+  void keep_totals() {
+    const Totals totals = counted();
+    Query query = database_.query("REPLACE INTO totals VALUES(?, ?, ?, ?, ?, ?)");
+    query.bind(std::int64_t{1});
+    for (const std::int64_t total : totals) query.bind(total);
+    query.bind_sum().run();
   }
 
   std::int64_t add_run(const HistoryRun& run) {
