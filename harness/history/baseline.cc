@@ -207,17 +207,9 @@ class Gatherer {
   HistoryBaseline baseline_;
 };
 
-bool of_a_comparison(const Finding& finding, const CaseVerdict& other) {
-  if (finding.subject == "latency") return true;
-  // An absolute limit says the same whatever the baseline.
-  return finding.subject.starts_with("error") &&
-         std::ranges::count(other.findings, finding.sentence, &Finding::sentence) == 0;
-}
-
-void name_runs(CaseVerdict& verdict, const CaseVerdict& other, const std::string& runs,
-               const std::string& how_to_accept) {
+void name_runs(CaseVerdict& verdict, const std::string& runs, const std::string& how_to_accept) {
   for (Finding& finding : verdict.findings) {
-    if (!of_a_comparison(finding, other)) continue;
+    if (!finding.of_baseline) continue;
     finding.sentence = "against " + runs + ": " + finding.sentence;
     if (finding.verdict == Verdict::fail) finding.sentence += "; " + how_to_accept;
   }
@@ -225,20 +217,17 @@ void name_runs(CaseVerdict& verdict, const CaseVerdict& other, const std::string
 
 void add_anchor(CaseVerdict& verdict, CaseVerdict anchored) {
   bool slower = false;
+  const bool fails_already = std::ranges::any_of(verdict.findings, [](const Finding& f) {
+    return f.verdict == Verdict::fail && f.subject == "latency";
+  });
   for (Finding& finding : anchored.findings) {
-    if (!finding.sentence.starts_with("against the anchor")) continue;
+    if (!finding.of_baseline) continue;
     if (finding.verdict != Verdict::fail) finding.verdict = Verdict::pass;
     slower |= finding.verdict == Verdict::fail && finding.subject == "latency";
     verdict.findings.push_back(std::move(finding));
   }
-  const auto fails_already = [](const Finding& f) {
-    return f.verdict == Verdict::fail && f.subject == "latency" &&
-           !f.sentence.starts_with("against the anchor");
-  };
   // The table shows the ratio that failed.
-  if (slower && std::ranges::none_of(verdict.findings, fails_already)) {
-    verdict.latency = anchored.latency;
-  }
+  if (slower && !fails_already) verdict.latency = anchored.latency;
 }
 
 }  // namespace
@@ -255,22 +244,18 @@ Judgement judge_against(const HistoryBaseline& baseline, const Judgement& agains
   for (const CaseVerdict& verdict : against_anchor.cases) anchored[verdict.id] = &verdict;
   Judgement judgement = against_rolling;
   for (CaseVerdict& verdict : judgement.cases) {
+    const auto last = baseline.rolling.runs.find(verdict.id);
+    if (last != baseline.rolling.runs.end()) name_runs(verdict, last->second, how_to_accept);
+    const auto unknown = baseline.unknown.find(verdict.id);
+    for (Finding& finding : verdict.findings) {
+      if (finding.subject == "baseline" && unknown != baseline.unknown.end())
+        finding.sentence = unknown->second;
+    }
     const auto other = anchored.find(verdict.id);
-    const CaseVerdict rolling = verdict;
-    if (const auto runs = baseline.rolling.runs.find(verdict.id);
-        runs != baseline.rolling.runs.end()) {
-      name_runs(verdict, other == anchored.end() ? CaseVerdict{} : *other->second, runs->second,
-                how_to_accept);
-    }
-    if (const auto unknown = baseline.unknown.find(verdict.id); unknown != baseline.unknown.end()) {
-      for (Finding& finding : verdict.findings) {
-        if (finding.subject == "baseline") finding.sentence = unknown->second;
-      }
-    }
-    const auto runs = baseline.anchor.runs.find(verdict.id);
-    if (other != anchored.end() && runs != baseline.anchor.runs.end()) {
+    const auto anchor = baseline.anchor.runs.find(verdict.id);
+    if (other != anchored.end() && anchor != baseline.anchor.runs.end()) {
       CaseVerdict its = *other->second;
-      name_runs(its, rolling, runs->second, how_to_accept);
+      name_runs(its, anchor->second, how_to_accept);
       add_anchor(verdict, std::move(its));
     }
     settle(verdict);

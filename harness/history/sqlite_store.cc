@@ -258,8 +258,10 @@ class SqliteStore final : public HistoryStore {
   using Totals = std::array<std::int64_t, 4>;
 
   Totals counted() {
-    return {number_of("SELECT count(*) FROM runs NOT INDEXED"), number_of("SELECT count(*) FROM series"),
-            number_of("SELECT count(*) FROM anchors NOT INDEXED"), number_of("SELECT count(*) FROM renames")};
+    return {number_of("SELECT count(*) FROM runs NOT INDEXED"),
+            number_of("SELECT count(*) FROM series"),
+            number_of("SELECT count(*) FROM anchors NOT INDEXED"),
+            number_of("SELECT count(*) FROM renames")};
   }
 
   void check_totals() {

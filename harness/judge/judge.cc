@@ -119,8 +119,8 @@ class Judge {
       return;
     }
     const Measured& then = *baseline->measured();
-    const auto grown =
-        judge_error_growth(now.check, then.check, policy_.error_rule(record.coordinates));
+    auto grown = judge_error_growth(now.check, then.check, policy_.error_rule(record.coordinates));
+    for (Finding& finding : grown) finding.of_baseline = true;
     verdict.findings.insert(verdict.findings.end(), grown.begin(), grown.end());
     verdict.changes = changes(record, *baseline);
     if (record.coordinates.tokens == 0) {
@@ -135,6 +135,7 @@ class Judge {
             ? by_processes->second
             : judge_latency(now, then, policy_.latency_rule(record.coordinates),
                             policy_.confidence);
+    latency.finding.of_baseline = true;
     verdict.findings.push_back(std::move(latency.finding));
     verdict.latency = latency.numbers;
   }

@@ -37,6 +37,7 @@ struct Finding {
   std::string facts = {};    // with the numbers; where there is no advice, with that too
   // What a person must do next, where another rule may want something else done.
   std::string advice = {};
+  bool of_baseline = false;  // it compares with the baseline's numbers, not with a limit alone
 
   std::string sentence() const { return advice.empty() ? facts : facts + "; " + advice; }
 };
