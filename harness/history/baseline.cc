@@ -19,7 +19,7 @@ namespace {
 // Runs that the spread is taken from, beside those of the baseline.
 constexpr std::size_t runs_for_spread = 40;
 // How far back runs are looked for: those that are not ok count for nothing.
-constexpr std::size_t runs_looked_at = 200;
+constexpr std::size_t runs_looked_at = 80;
 
 std::pair<std::int64_t, std::int64_t> place(const HistoryPoint& p) { return {p.time, p.run}; }
 
@@ -55,19 +55,6 @@ double middle_of(const std::vector<HistoryPoint>& points, double ErrorSummary::*
   return median(values);
 }
 
-// The newest of the points, with the errors that most of them had.
-CaseRecord record_of(HistoryStore& store, const std::vector<HistoryPoint>& points,
-                     const std::optional<CaseCoordinates>& coordinates) {
-  HistoryPoint point = points.back();
-  for (double ErrorSummary::*error :
-       {&ErrorSummary::implementation, &ErrorSummary::quantization, &ErrorSummary::total,
-        &ErrorSummary::worst_implementation, &ErrorSummary::worst_quantization,
-        &ErrorSummary::worst_total}) {
-    point.errors.*error = middle_of(points, error);
-  }
-  return record_from(point, store.variant(point.variant), coordinates);
-}
-
 class Gatherer {
  public:
   Gatherer(HistoryStore& store, const std::vector<Result>& results, const Calibration& calibration,
@@ -80,7 +67,7 @@ class Gatherer {
         anchors_(anchors_of(store, families_)),
         now_(gather(results, {}, calibration)) {
     for (const Result& result : results) {
-      if (const auto run = store.run_of(summarise(result, {}, "the result").run.content)) {
+      if (const auto run = store.run_of(content_of(result))) {
         own_runs_.insert(*run);
       }
     }
@@ -169,11 +156,30 @@ class Gatherer {
                 const std::vector<HistoryPoint>& points, CaseEvidence evidence,
                 const std::string& runs) {
     const std::string id = record.id();
-    side.result.cases.push_back(record_of(store_, points, record.coordinates));
+    side.result.cases.push_back(record_of(points, record.coordinates));
     side.runs[id] = runs;
     evidence.baseline = logs_of(points);
     evidence.own_from = "the baseline's runs";
     side.evidence[id] = std::move(evidence);
+  }
+
+  // The newest of the points, with the errors that most of them had.
+  CaseRecord record_of(const std::vector<HistoryPoint>& points,
+                       const std::optional<CaseCoordinates>& coordinates) {
+    HistoryPoint point = points.back();
+    for (double ErrorSummary::*error :
+         {&ErrorSummary::implementation, &ErrorSummary::quantization, &ErrorSummary::total,
+          &ErrorSummary::worst_implementation, &ErrorSummary::worst_quantization,
+          &ErrorSummary::worst_total}) {
+      point.errors.*error = middle_of(points, error);
+    }
+    auto variant = variants_.find(point.variant);
+    if (variant == variants_.end()) {
+      variant = variants_.emplace(point.variant, read_variant(store_.variant(point.variant))).first;
+    }
+    CaseRecord record = record_from(point, variant->second);
+    if (coordinates) record.coordinates = *coordinates;  // it may have been renamed
+    return record;
   }
 
   void add_vanished() {
@@ -191,7 +197,7 @@ class Gatherer {
       std::erase_if(points, [&](const HistoryPoint& p) { return own_runs_.contains(p.run); });
       if (points.empty() || points.back().run != newest->id || !points.back().counts()) continue;
       points.erase(points.begin(), points.end() - 1);
-      baseline_.rolling.result.cases.push_back(record_of(store_, points, std::nullopt));
+      baseline_.rolling.result.cases.push_back(record_of(points, std::nullopt));
     }
   }
 
@@ -204,6 +210,7 @@ class Gatherer {
   Evidence now_;
   std::set<std::int64_t> own_runs_;
   std::set<std::string> seen_, devices_;
+  std::map<std::int64_t, CaseRecord> variants_;
   HistoryBaseline baseline_;
 };
 

@@ -11,7 +11,7 @@ void sort_by_time(std::vector<HistoryPoint>& points) {
 }
 
 // How far behind the anchor runs of the same kernel are looked for.
-constexpr std::size_t anchor_reach = 100;
+constexpr std::size_t anchor_reach = 30;
 
 }  // namespace
 

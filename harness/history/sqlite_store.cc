@@ -27,7 +27,7 @@ constexpr std::int64_t flag_unstable = 1, flag_suspect = 2;
 class SqliteStore final : public HistoryStore {
  public:
   SqliteStore(const fs::path& file, HistoryAccess access)
-      : database_(file, SQLITE_OPEN_READWRITE |
+      : database_(file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX |
                             (access == HistoryAccess::create ? SQLITE_OPEN_CREATE : 0)) {
     database_.run("PRAGMA synchronous = EXTRA");  // the removal of the journal is on the disk too
     database_.run("PRAGMA cache_size = -65536");  // KiB

@@ -95,7 +95,7 @@ TEST_F(History, GivesBackARecordThatMeansTheSame) {
   add(result);
   const auto store = open();
   const auto point = store->points(store->series()[2], 1)[0];
-  const CaseRecord record = record_from(point, store->variant(point.variant), std::nullopt);
+  const CaseRecord record = record_from(point, read_variant(store->variant(point.variant)));
   const CaseRecord& original = result.cases[2];
   EXPECT_EQ(record.id(), original.id());
   EXPECT_EQ(record.device, original.device);

@@ -37,17 +37,6 @@ std::int64_t date_of(const Result& result, const std::string& where) {
   return *seconds;
 }
 
-std::string content_of(const Result& result) {
-  std::string text;
-  if (result.machine.is_object())
-    text = result.machine.value("date", nlohmann::ordered_json()).dump();
-  for (CaseRecord record : result.cases) {
-    record.repro.clear();  // holds paths
-    text += "\n" + case_to_line(record);
-  }
-  return fnv1a_hex(text) + "-" + std::to_string(text.size());
-}
-
 void forget_numbers(ErrorMetrics& metrics) { metrics = ErrorMetrics{}; }
 
 std::string variant_of(CaseRecord record) {
@@ -127,6 +116,17 @@ std::string history_device_key(const std::string& device, const Result& result) 
   return facts.empty() ? device : device + ", " + facts;
 }
 
+std::string content_of(const Result& result) {
+  std::string text;
+  if (result.machine.is_object())
+    text = result.machine.value("date", nlohmann::ordered_json()).dump();
+  for (CaseRecord record : result.cases) {
+    record.repro.clear();  // holds paths
+    text += "\n" + case_to_line(record);
+  }
+  return fnv1a_hex(text) + "-" + std::to_string(text.size());
+}
+
 RunSummary summarise(const Result& result, const GivenCommit& given, const std::string& where) {
   if (result.cases.empty()) throw InputError(where, "the result holds no case", "give a whole one");
   RunSummary summary;
@@ -147,11 +147,12 @@ RunSummary summarise(const Result& result, const GivenCommit& given, const std::
   return summary;
 }
 
-CaseRecord record_from(const HistoryPoint& point, const std::string& variant,
-                       const std::optional<CaseCoordinates>& renamed) {
-  const JsonDocument document = JsonDocument::parse(variant, "a case of the history");
-  CaseRecord record = case_from_json(document.root(), document.where());
-  if (renamed) record.coordinates = *renamed;
+CaseRecord read_variant(const std::string& line) {
+  const JsonDocument document = JsonDocument::parse(line, "a case of the history");
+  return case_from_json(document.root(), document.where());
+}
+
+CaseRecord record_from(const HistoryPoint& point, CaseRecord record) {
   record.config.hash = point.kernel;
   Measured measured;
   auto& outcome = std::get<Unmeasured>(record.outcome);

@@ -74,6 +74,9 @@ struct GivenCommit {
   std::optional<std::int64_t> time = {};
 };
 
+// HistoryRun::content of a result.
+std::string content_of(const Result& result);
+
 // Throws InputError that names `where`: no date, no case, a time that is none.
 RunSummary summarise(const Result& result, const GivenCommit& given, const std::string& where);
 
@@ -89,9 +92,10 @@ std::string history_device_key(const std::string& device, const Result& result);
 // Of the values that a case ran with.
 std::string config_hash(const ConfigRecord& config);
 
-// A record as the history remembers it, under other coordinates where the case was renamed: no
-// samples, the interval in place of quantiles. Requires a point that is ok and `variant` of it.
-CaseRecord record_from(const HistoryPoint& point, const std::string& variant,
-                       const std::optional<CaseCoordinates>& renamed);
+// What a variant's line says: a record without numbers.
+CaseRecord read_variant(const std::string& line);
+// A record as the history remembers it: no samples, the interval in place of quantiles. Requires a
+// point that is ok and the variant of it.
+CaseRecord record_from(const HistoryPoint& point, CaseRecord variant);
 
 }  // namespace moegauge
