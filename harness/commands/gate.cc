@@ -212,7 +212,7 @@ Judged judge_history(const GateOptions& o, const Policy& policy, const Calibrati
                                   " ok runs of each case and its anchor"};
   judged.judgement =
       judge_against(baseline, against(baseline.rolling), against(baseline.anchor),
-                    "if it is meant, add the result and give gate --accept CASE --reason TEXT");
+                    "add the result and give gate --accept CASE --reason TEXT");
   judged.judgement.cut = result.cut;
   return judged;
 }

@@ -1,6 +1,7 @@
 // `moegauge history`, `gate --history` and `merge` as a user meets them.
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <csignal>
 
 #include "harness/commands/command_line_testing.h"

@@ -217,8 +217,12 @@ class Gatherer {
 void name_runs(CaseVerdict& verdict, const std::string& runs, const std::string& how_to_accept) {
   for (Finding& finding : verdict.findings) {
     if (!finding.of_baseline) continue;
-    finding.sentence = "against " + runs + ": " + finding.sentence;
-    if (finding.verdict == Verdict::fail) finding.sentence += "; " + how_to_accept;
+    finding.facts = "against " + runs + ": " + finding.facts;
+    // What a policy of controls advises stays.
+    if (finding.advice.find("new baseline") == std::string::npos) continue;
+    finding.advice = finding.verdict == Verdict::fail
+                         ? "find the cause, or, if it is meant, " + how_to_accept
+                         : "so that the gain is kept, " + how_to_accept;
   }
 }
 
@@ -256,7 +260,7 @@ Judgement judge_against(const HistoryBaseline& baseline, const Judgement& agains
     const auto unknown = baseline.unknown.find(verdict.id);
     for (Finding& finding : verdict.findings) {
       if (finding.subject == "baseline" && unknown != baseline.unknown.end())
-        finding.sentence = unknown->second;
+        finding.facts = unknown->second;
     }
     const auto other = anchored.find(verdict.id);
     const auto anchor = baseline.anchor.runs.find(verdict.id);

@@ -37,7 +37,7 @@ class HistoryGate : public HistoryFile {
   }
   static std::string sentences(const CaseVerdict& verdict) {
     std::string text;
-    for (const Finding& finding : verdict.findings) text += finding.sentence + "\n";
+    for (const Finding& finding : verdict.findings) text += finding.sentence() + "\n";
     return text;
   }
 };
@@ -70,8 +70,8 @@ TEST_F(HistoryGate, FailsDriftThatEachNightHides) {
   const CaseVerdict& drifted = judgement.cases[0];
   EXPECT_EQ(drifted.verdict, Verdict::fail);
   for (const Finding& finding : drifted.findings) {
-    const bool anchor = finding.sentence.starts_with("against the anchor");
-    EXPECT_EQ(finding.verdict == Verdict::fail, anchor) << finding.sentence;
+    const bool anchor = finding.facts.starts_with("against the anchor");
+    EXPECT_EQ(finding.verdict == Verdict::fail, anchor) << finding.sentence();
   }
   EXPECT_GT(drifted.latency->ratio, 1.10) << "the table shows what failed";
   EXPECT_EQ(judgement.cases[1].verdict, Verdict::pass);

@@ -148,7 +148,8 @@ void Database::fail(int code, const std::string& said) const {
     case SQLITE_MISMATCH:
       corrupt(said);
     case SQLITE_CANTOPEN:
-      throw InputError(where, "cannot open the history", "give a file in a folder that is there");
+      throw InputError(where, "cannot open the history: its folder is not there or read-only",
+                       "give a place that can be written to");
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       throw InputError(where, "another process has been writing for a minute",

@@ -257,7 +257,7 @@ TEST_F(History, ThatIsNoneIsRefused) {
   EXPECT_THAT(refusal([] { open_history("/dev/null", HistoryAccess::create); }),
               HasSubstr("no file"));
   EXPECT_THAT(refusal([] { open_history("/proc/history.db", HistoryAccess::create); }),
-              HasSubstr("cannot open the history"));
+              HasSubstr("cannot open the history: "));
 }
 
 TEST_F(History, CutAnywhereIsRefusedOrSaysTheSame) {
