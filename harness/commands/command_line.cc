@@ -68,6 +68,13 @@ std::optional<std::string> unknown_word(const CLI::App& app) {
     return "unknown command " + in_quotes(words.front()) + "; " +
            suggestion(words.front(), command_names());
   }
+  std::vector<std::string> actions;
+  for (const CLI::App* action : asked.get_subcommands([](const CLI::App*) { return true; })) {
+    actions.push_back(action->get_name());
+  }
+  if (!actions.empty()) {
+    return "unknown action " + in_quotes(words.front()) + "; " + suggestion(words.front(), actions);
+  }
   return in_quotes(words.front()) + " is a word too many";
 }
 

@@ -121,7 +121,8 @@ TEST_F(HistoryCommand, RefusesBadInputInOneLine) {
   refuses({"history", "add", write_text("empty.json", ""), "--db", db()}, "the file is empty");
   refuses({"history", "show", "--db", path("none.db")}, "there is no such history");
   refuses({"history", "show", "--db", result}, "no history");
-  refuses({"history", "frob"}, "history --help");
+  refuses({"history", "ad"}, "unknown action \"ad\"; did you mean \"add\"?; see moegauge history");
+  refuses({"history", "show", "--bd", "x"}, "did you mean \"--db\"?; see moegauge history show");
   refuses({"gate", result}, "give --baseline or --history");
   refuses({"gate", result, "--history", result}, "no history");
   refuses({"gate", result, "--history", path("none.db")}, "no such baseline", 4);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/history/history_testing.h"
+#include "harness/history/series_testing.h"
 
 namespace moegauge {
 namespace {
@@ -142,6 +143,49 @@ TEST_F(HistoryTrend, LooksAtTheNewestRuns) {
   EXPECT_THAT(found.changes, IsEmpty());
   EXPECT_EQ(found.anchor->run, 1) << "which stays where it was";
   EXPECT_THAT(text(found, 5), AllOf(HasSubstr("the last 5 of 30 runs"), Not(HasSubstr("\n 31  "))));
+}
+
+// Every series of these kinds is a case of the same runs.
+TEST_F(HistoryTrend, GoesOnUnderANewNameAndEndsWhereACaseDid) {
+  std::vector<Series> list;
+  for (Series& series : all_series()) {
+    if (series.kind == "renamed" || series.kind == "vanished") list.push_back(std::move(series));
+  }
+  ASSERT_EQ(list.size(), 12u);
+  const auto as_case = [&](std::size_t i, std::size_t run) {
+    CaseRecord record = fake_case(static_cast<std::int64_t>(i + 1), list[i].points[run].median);
+    const bool renamed =
+        list[i].kind == "renamed" && run >= static_cast<std::size_t>(list[i].renamed_at);
+    if (renamed) record.coordinates.model = "new-model";
+    return record;
+  };
+  std::vector<HistoryRename> renames;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (list[i].kind != "renamed") continue;
+    renames.push_back({.from = as_case(i, 0).id(), .to = as_case(i, 119).id()});
+  }
+  for (std::size_t run = 0; run < 120; ++run) {
+    add(night(static_cast<int>(run), [&](Result& result) {
+      result.cases.clear();
+      for (std::size_t i = 0; i < list.size(); ++i) {
+        if (run < list[i].points.size()) result.cases.push_back(as_case(i, run));
+      }
+    }));
+  }
+  open()->rename(renames);
+  const auto store = open();
+  for (const Trend& found : trends(*store, store->runs(), "*", "*", {})) {
+    if (found.older_names.empty()) {
+      EXPECT_TRUE(found.vanished);
+      EXPECT_EQ(found.runs_since, 30u);
+      EXPECT_THAT(found.changes, IsEmpty());
+      continue;
+    }
+    EXPECT_THAT(found.points, SizeIs(120));
+    ASSERT_THAT(found.changes, SizeIs(1));
+    EXPECT_NEAR(static_cast<double>(found.changes[0].first_after), 80, 10);
+    EXPECT_NEAR(*found.changes[0].size(), 0.06, 0.015);
+  }
 }
 
 }  // namespace
