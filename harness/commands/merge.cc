@@ -32,6 +32,7 @@ int merge(const MergeOptions& o, const Environment& environment) {
     files.push_back({.where = file, .result = std::move(loaded.result)});
   }
   const Result merged = merge_shards(std::move(files));
+  make_folder_of(o.out);
   write_result(o.out, merged);
   environment.err << "wrote " << o.out << ": " << merged.cases.size() << " cases of "
                   << o.shards.size() << " shards\n";
