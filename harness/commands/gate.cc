@@ -210,9 +210,8 @@ Judged judge_history(const GateOptions& o, const Policy& policy, const Calibrati
   };
   Judged judged{.baseline_title = o.history + ", the last " + std::to_string(o.last) +
                                   " ok runs of each case and its anchor"};
-  judged.judgement =
-      judge_against(baseline, against(baseline.rolling), against(baseline.anchor),
-                    "add the result and give gate --accept CASE --reason TEXT");
+  judged.judgement = judge_against(baseline, against(baseline.rolling), against(baseline.anchor),
+                                   "add the result and give gate --accept CASE --reason TEXT");
   judged.judgement.cut = result.cut;
   return judged;
 }
