@@ -8,8 +8,6 @@
 #include <array>
 #include <cerrno>
 
-extern char** environ;
-
 namespace moegauge {
 namespace {
 
@@ -29,6 +27,7 @@ std::string read_to_end(int fd) {
 std::optional<std::string> output_of(const std::vector<std::string>& words) {
   std::vector<std::string> kept = words;
   std::vector<char*> argv;
+  argv.reserve(kept.size() + 1);
   for (std::string& word : kept) argv.push_back(word.data());
   argv.push_back(nullptr);
   std::array<int, 2> ends{};

@@ -43,10 +43,10 @@ std::optional<std::int64_t> utc_seconds(std::string_view text) {
         minutes < 0 || minutes > 59) {
       return std::nullopt;
     }
-    offset = (text[19] == '-' ? -1 : 1) * (hours * 3600 + minutes * 60);
+    offset = (text[19] == '-' ? -1 : 1) * (hours * std::int64_t{3600} + minutes * std::int64_t{60});
   }
   const std::int64_t days = sys_days(date).time_since_epoch().count();
-  return days * 86400 + hour * 3600 + minute * 60 + second - offset;
+  return days * 86400 + hour * std::int64_t{3600} + minute * std::int64_t{60} + second - offset;
 }
 
 std::string utc_text(std::int64_t seconds) {

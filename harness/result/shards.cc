@@ -20,7 +20,8 @@ const std::string* find_key(const Result& result, const std::string& key) {
   return found == result.context.end() ? nullptr : &found->second;
 }
 
-std::string text_of(std::set<std::string> ids, std::size_t points, const std::string& effort) {
+std::string text_of(const std::set<std::string>& ids, std::size_t points,
+                    const std::string& effort) {
   std::string text = effort;
   for (const std::string& id : ids) text += "\n" + id;
   return std::to_string(ids.size()) + " cases, " + std::to_string(points) + " points, " +
@@ -110,6 +111,7 @@ void refuse_foreign(const Shard& shard, const Shard& first) {
 
 std::vector<Shard> in_order(std::vector<ShardFile> files) {
   std::vector<Shard> shards;
+  shards.reserve(files.size());
   for (ShardFile& file : files) shards.push_back(read_shard(std::move(file)));
   for (const Shard& shard : shards) refuse_foreign(shard, shards.front());
   std::ranges::stable_sort(shards, {}, &Shard::index);
@@ -177,7 +179,7 @@ std::string selection_text(std::span<const CaseCoordinates> cases, const std::st
     ids.insert(case_id(c));
     points.insert(point_id(c));
   }
-  return text_of(std::move(ids), points.size(), effort);
+  return text_of(ids, points.size(), effort);
 }
 
 std::string selection_text(std::span<const CaseRecord> cases, const std::string& effort) {
