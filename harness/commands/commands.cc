@@ -7,6 +7,7 @@
 #include "harness/commands/explain.h"
 #include "harness/commands/export.h"
 #include "harness/commands/gate.h"
+#include "harness/commands/ingest.h"
 #include "harness/commands/list.h"
 #include "harness/commands/report.h"
 #include "harness/commands/run.h"
@@ -22,6 +23,8 @@ std::span<const Command> all_commands() {
       Command{"compare", "Show two results side by side, and the rivals within each", add_compare},
       Command{"report", "Show results as one page of charts and tables", add_report},
       Command{"export", "Write results in the formats of other tools", add_export},
+      Command{"ingest", "Read serving and accuracy results of other tools, or pasted text",
+              add_ingest},
       Command{"convert", "Convert MXFP8 weights of a checkpoint to block FP8", add_convert},
       Command{"tune", "Search the config that is best at each batch size, and write a tuned file",
               add_tune},
