@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -17,6 +18,7 @@
 #include "harness/commands/output_place.h"
 #include "harness/commands/results.h"
 #include "harness/commands/shipped_limits.h"
+#include "harness/endtoend/judge_rows.h"
 #include "harness/judge/calibration.h"
 #include "harness/judge/evidence.h"
 #include "harness/judge/judge.h"
@@ -174,9 +176,13 @@ int gate(const GateOptions& o, const Environment& environment) {
   }
   Side baseline = load_side(o.baselines, environment);
   const Evidence evidence = gather(result.processes, baseline.processes, calibration);
+  Judgement end_to_end;
+  judge_end_to_end(result.processes, baseline.processes, policy, o.filter, end_to_end);
   Judgement judgement = judge(representative(std::move(result.processes)),
                               representative(std::move(baseline.processes)), policy,
                               shipped_limits(root), o.filter, evidence);
+  std::ranges::move(end_to_end.cases, std::back_inserter(judgement.cases));
+  judgement.notes = std::move(end_to_end.notes);
   apply_known_issues(judgement, policy, today());
   judgement.cut = !result.cut.empty() ? result.cut : baseline.cut;
 
