@@ -4,6 +4,7 @@
 #include "harness/commands/compare.h"
 #include "harness/commands/convert.h"
 #include "harness/commands/doctor.h"
+#include "harness/commands/evidence.h"
 #include "harness/commands/explain.h"
 #include "harness/commands/export.h"
 #include "harness/commands/gate.h"
@@ -22,6 +23,7 @@ std::span<const Command> all_commands() {
       Command{"gate", "Judge a result against a baseline: pass, fail or no verdict", add_gate},
       Command{"compare", "Show two results side by side, and the rivals within each", add_compare},
       Command{"report", "Show results as one page of charts and tables", add_report},
+      Command{"evidence", "Write results as a page for a pull request", add_evidence},
       Command{"export", "Write results in the formats of other tools", add_export},
       Command{"ingest", "Read serving and accuracy results of other tools, or pasted text",
               add_ingest},

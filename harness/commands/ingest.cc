@@ -9,6 +9,7 @@
 
 #include "harness/commands/output_place.h"
 #include "harness/endtoend/ingest.h"
+#include "harness/judge/numbers.h"
 #include "harness/judge/text_table.h"
 #include "harness/result/benchmark_rows.h"
 #include "harness/result/result_io.h"
@@ -86,7 +87,7 @@ std::string row_table(const std::vector<EndToEndRow>& rows) {
   for (const EndToEndRow& row : rows) {
     std::string numbers;
     for (const auto& [name, value] : row.numbers) {
-      numbers += (numbers.empty() ? "" : ", ") + name + " " + nlohmann::json(value).dump();
+      numbers += (numbers.empty() ? "" : ", ") + name + " " + format_plain(value);
     }
     table.add({row.point(), row.variant(), numbers, row.source.text()});
   }
