@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 
 #include "harness/endtoend/points.h"
 #include "harness/endtoend/row_verdicts.h"
@@ -70,9 +71,10 @@ std::vector<std::string> notes_on_means(const std::vector<CaseVerdict>& verdicts
   for (const auto& [key, means] : all) {
     if (means.points < 2) continue;
     const double ratio = std::exp(means.logs / static_cast<double>(means.points));
-    notes.push_back(key.first + " " + key.second + " over " + std::to_string(means.points) +
-                    " points: arithmetic mean " + format_change(means.now / means.then - 1) +
-                    ", geometric mean ratio " + ratio_text(ratio) + " (shown, never judged)");
+    notes.push_back((key.first.empty() ? "" : key.first + " ") + key.second + " over " +
+                    std::to_string(means.points) + " points: arithmetic mean " +
+                    format_change(means.now / means.then - 1) + ", geometric mean ratio " +
+                    ratio_text(ratio) + " (shown, never judged)");
   }
   return notes;
 }

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "harness/endtoend/judging_testing.h"
 
 namespace moegauge {

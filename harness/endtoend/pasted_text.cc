@@ -5,6 +5,7 @@
 #include <cmath>
 #include <sstream>
 #include <system_error>
+#include <utility>
 
 #include "harness/json/nearest.h"
 #include "reference/base/input_error.h"

@@ -1,6 +1,7 @@
 #include <array>
 #include <optional>
 #include <regex>
+#include <span>
 
 #include "harness/endtoend/pasted_tables.h"
 #include "harness/endtoend/pasted_text.h"
@@ -26,6 +27,13 @@ constexpr std::array<KnownLine, 8> block_lines = {
      {"failed requests", "failed"},
      {"total input tokens", "input_tokens"},
      {"total generated tokens", "output_tokens"}}};
+
+// std::regex recurses over what it matches: a line of megabytes would end the process.
+constexpr std::size_t longest_line = 4096;
+
+bool search(const std::string& text, std::smatch& match, const std::regex& pattern) {
+  return text.size() <= longest_line && std::regex_search(text, match, pattern);
+}
 
 class Reader {
  public:
@@ -89,10 +97,10 @@ class Reader {
   }
 
   void block_line(EndToEndRow& row, const std::string& title, const std::string& text) {
-    static const std::regex timing(R"((\S+) (TTFT|TPOT|ITL|E2EL) \(ms\))");
+    static const std::regex timing(R"(^(\S+) (TTFT|TPOT|ITL|E2EL) \(ms\)$)");
     std::smatch match;
     std::string name;
-    if (std::regex_match(title, match, timing)) name = timing_name(match[1], match[2]);
+    if (search(title, match, timing)) name = timing_name(match[1], match[2]);
     const std::string plain = lower_case(title);
     for (const KnownLine& known : block_lines)
       if (plain.starts_with(known.text)) name = known.name;
@@ -113,7 +121,7 @@ class Reader {
         R"(Throughput: (\S+) requests/s, (\S+) total tokens/s, (\S+) output tokens/s)");
     if (line.find("Throughput: ") == std::string::npos) return false;
     std::smatch match;
-    if (!std::regex_search(line, match, pattern)) {
+    if (!search(line, match, pattern)) {
       throw InputError(place(), "a Throughput: line of another form",
                        "Throughput: A requests/s, B total tokens/s, C output tokens/s");
     }
@@ -128,7 +136,7 @@ class Reader {
         R"(Processed prompts: 100%.*\| *(\d+)/\d+ \[[^,]*, *(\S+?)(it/s|s/it), est\. speed input: (\S+) toks/s, output: (\S+) toks/s)");
     if (line.find("Processed prompts: 100%") == std::string::npos) return false;
     std::smatch match;
-    if (!std::regex_search(line, match, pattern)) {
+    if (!search(line, match, pattern)) {
       throw InputError(place(), "a progress line of another form",
                        "N/N [time, Xit/s, est. speed input: Y toks/s, output: Z toks/s]");
     }
@@ -155,7 +163,7 @@ class Reader {
     static const std::regex pattern(
         R"re(^\S+ \(\{?'?(?:pretrained|model)'?\s*[=:]\s*'?([^,')}]+).*\), gen_kwargs:)re");
     std::smatch match;
-    if (!std::regex_search(line, match, pattern)) return false;
+    if (!search(line, match, pattern)) return false;
     context_.model = match[1];
     context_.arguments = line;
     if (pending_ == rows_.size() && pending_ > 0) {

@@ -49,9 +49,11 @@ void add_line(const JsonCursor& line, std::map<Series, Answers>& all) {
   const auto hash = line.find("doc_hash");
   for (const std::string& metric : metrics_of(line)) {
     const JsonCursor value = line.at(metric);
-    if (!value.is_number()) continue;  // of a metric that is no mean of its questions
-    Answer answer{.value = value.number(-HUGE_VAL, HUGE_VAL),
-                  .question = hash && hash->is_string() ? hash->string() : ""};
+    const bool truth = value.json().is_boolean();
+    if (!value.is_number() && !truth) continue;  // of a metric that is no mean of its questions
+    Answer answer{
+        .value = truth ? static_cast<double>(value.boolean()) : value.number(-HUGE_VAL, HUGE_VAL),
+        .question = hash && hash->is_string() ? hash->string() : ""};
     if (!all[{metric, of}].emplace(id, std::move(answer)).second) {
       line.at("doc_id").fail("question " + std::to_string(id) + " appears twice",
                              "one line per question and filter");

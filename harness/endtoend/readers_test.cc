@@ -211,6 +211,14 @@ TEST(JsonLines, TheTaskIsInTheNameThatTheHarnessGivesTheFile) {
       "gsm8k_cot");
 }
 
+TEST(JsonLines, TruthIsRightOrWrong) {
+  const auto rows = read_json_lines(
+      "{\"doc_id\": 0, \"metrics\": [\"ok\"], \"ok\": true}\n"
+      "{\"doc_id\": 1, \"metrics\": [\"ok\"], \"ok\": false}\n",
+      "s");
+  EXPECT_THAT(rows[0].questions->right, testing::ElementsAre(0));
+}
+
 TEST(JsonLines, AScoreBetweenRightAndWrongHasNoQuestions) {
   const auto rows = read_json_lines(
       "{\"doc_id\": 0, \"metrics\": [\"f1\"], \"f1\": 0.25}\n"
@@ -270,6 +278,15 @@ TEST(Readers, BadInputIsOneLineWithFileAndLine) {
                 read_json_lines("{\"doc_id\": 1, \"acc\": 1}\n{\"doc_id\": 1, \"acc\": 1}\n", "s");
               }),
               HasSubstr("s:2:1: /doc_id: question 1 appears twice"));
+}
+
+TEST(Readers, ALineOfMegabytesEndsNothing) {
+  for (const char* begin : {"Processed prompts: 100%", "Throughput: ", "vllm (pretrained=", "Mean ",
+                            "== Serving Benchmark Result ==\nMean TTFT (ms)", "Tasks\t", "| "}) {
+    EXPECT_THROW(read_pasted(begin + std::string(4'000'000, 'x'), "p"), InputError) << begin;
+    EXPECT_THROW(read_pasted(begin + std::string(4'000'000, ' ') + ":\n", "p"), InputError)
+        << begin;
+  }
 }
 
 TEST(Readers, AProgressBarThatIsSlowOrWroteOverItself) {

@@ -71,7 +71,7 @@ std::string block_of(const std::string& title, const LatencyTable& table) {
       const auto pair = table.tuned_over_default.find(tokens);
       cells.push_back(pair == table.tuned_over_default.end() ? "-" : speedup_cell(*pair->second));
     }
-    cells.push_back(fraction > 0 ? format_percent(fraction) : "-");
+    cells.push_back(fraction > 0 ? std::to_string(std::lround(100 * fraction)) + "%" : "-");
     text += table_line(cells);
   }
   return text + "\n";

@@ -126,7 +126,10 @@ std::string top(const ReportInput& input, const std::vector<Judgement>& judgemen
 
 std::string bottom(const ReportInput& input, const ReportRows& rows,
                    const std::vector<Judgement>& judgements) {
-  std::string text = "\n## How to repeat it\n\n```sh\n";
+  std::string text =
+      "\n## How to repeat it\n\nAs far as the files tell: they do not hold a run's own `--filter` "
+      "or "
+      "`--tokens`.\n\n```sh\n";
   for (const std::string& command : commands_to_repeat(input, judgements)) text += command + "\n";
   return text + "```\n\n## What this does not show\n\n" + list_of(honest_gaps(input, rows));
 }
