@@ -83,14 +83,7 @@ std::string list_of(const std::vector<std::string>& sentences) {
   return text;
 }
 
-std::string measured_on(const ReportInput& input, std::size_t at) {
-  const ReportFile& file = at < input.files.size() ? input.files[at] : *input.baseline;
-  for (const auto& [key, value] : file.result.context)
-    if (key == "measured_on") return value;
-  return "";
-}
-
-std::string compared(const ReportInput& input, const ReportSummary& summary) {
+std::string compared(const ReportSummary& summary) {
   std::string text = "\n## What was compared\n\n" +
                      table_head({"file", "date", "device", "suite", "moegauge", ">cases ok",
                                  ">serving and "
@@ -98,10 +91,9 @@ std::string compared(const ReportInput& input, const ReportSummary& summary) {
   const std::size_t files = std::min(summary.machines.size(), most_files);
   for (std::size_t i = 0; i < files; ++i) {
     const MachineLine& line = summary.machines[i];
-    const std::string devices = line.devices.empty() ? measured_on(input, i) : line.devices;
     const auto cell = [](const std::string& part) { return evidence_cell(part, short_cell_bytes); };
-    text += table_line({evidence_code(line.file, short_cell_bytes), cell(line.date), cell(devices),
-                        cell(line.suite), cell(line.version),
+    text += table_line({evidence_code(line.file, short_cell_bytes), cell(line.date),
+                        cell(line.devices), cell(line.suite), cell(line.version),
                         std::to_string(line.ok) + " of " + std::to_string(line.cases),
                         std::to_string(line.rows)});
   }
@@ -117,7 +109,7 @@ std::string top(const ReportInput& input, const std::vector<Judgement>& judgemen
   const ReportSummary summary = summary_of(input, judgements);
   std::string text = "# Evidence\n\n**" + evidence_cell(summary.sentence) + "**";
   if (!judgements.empty()) text += " (policy " + evidence_cell(input.policy.name) + ")";
-  text += "\n" + compared(input, summary);
+  text += "\n" + compared(summary);
   std::vector<std::string> notes;
   for (const Judgement& judgement : judgements)
     notes.insert(notes.end(), judgement.notes.begin(), judgement.notes.end());

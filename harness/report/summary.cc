@@ -31,6 +31,9 @@ MachineLine machine_line(const ReportFile& file, const std::string& role) {
     if (key == "suite") line.suite = value;
     if (key == "moegauge_version") line.version = value;
   }
+  // Of what was ingested the file says it in words, if at all.
+  for (const auto& [key, value] : file.result.context)
+    if (key == "measured_on" && value != "not stated") line.devices = value;
   std::set<std::string> devices;
   for (const CaseRecord& record : file.result.cases) {
     if (record.measured()) ++line.ok;
