@@ -9,7 +9,6 @@
 #include "harness/commands/output_place.h"
 #include "harness/commands/report_input.h"
 #include "harness/report/evidence_page.h"
-#include "harness/result/safe_file.h"
 
 namespace moegauge {
 namespace {
@@ -35,7 +34,7 @@ int write_evidence(const EvidenceOptions& o, const Environment& environment) {
   if (o.out.empty()) {
     environment.out << page;
   } else {
-    replace_file(o.out, page);
+    write_output(o.out, page);
   }
   if (any) return exit_ok;
   environment.err << "moegauge: the results hold nothing to show\n";

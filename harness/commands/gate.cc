@@ -184,7 +184,7 @@ int gate(const GateOptions& o, const Environment& environment) {
                               representative(std::move(baseline.processes)), policy,
                               shipped_limits(root), o.filter, evidence);
   std::ranges::move(end_to_end.cases, std::back_inserter(judgement.cases));
-  judgement.notes = std::move(end_to_end.notes);
+  judgement.means = std::move(end_to_end.means);
   apply_known_issues(judgement, policy, today());
   judgement.cut = !result.cut.empty() ? result.cut : baseline.cut;
 

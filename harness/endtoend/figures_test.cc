@@ -61,7 +61,7 @@ TEST(Tuned, SixVerdictsOnTimeToFirstTokenWhateverTheMeansSay) {
   EXPECT_THAT(kinds(ttft), ElementsAre(improved, improved, improved, improved, improved, fail));
   EXPECT_THAT(ttft[5]->sentence(),
               HasSubstr("ttft_ms.mean 131106.68 ms, was 126817.12 (+3.4%): worse by more than"));
-  EXPECT_THAT(judgement.notes,
+  EXPECT_THAT(judgement.means,
               testing::Contains("example/qwen3-30b ttft_ms.mean over 6 points: arithmetic mean "
                                 "+0.83%, geometric mean ratio 0.858 (shown, never judged)"));
   EXPECT_EQ(exit_code(judgement), 1);

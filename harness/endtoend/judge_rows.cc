@@ -111,7 +111,7 @@ void judge_end_to_end(std::span<const Result> results, std::span<const Result> b
                                      "--filter, or record a new baseline without it")));
   }
   for (std::string& note : notes_on_means(verdicts, now))
-    judgement.notes.push_back(std::move(note));
+    judgement.means.push_back(std::move(note));
   std::ranges::move(verdicts, std::back_inserter(judgement.cases));
 }
 

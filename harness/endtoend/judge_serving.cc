@@ -26,14 +26,13 @@ Finding finding_of(const NumberJudgement& j, const ServingSides& sides, bool con
   if (verdict == ServingVerdict::same)
     return {Verdict::pass, "serving", text + ": within the band of " + band};
   if (verdict == ServingVerdict::worse) {
-    return {Verdict::fail, "serving",
-            text + ": worse by more than the band of " + band +
-                "; measure both again, one after the other"};
+    return {Verdict::fail, "serving", text + ": worse by more than the band of " + band,
+            "measure both again, one after the other"};
   }
   if (controls) {
     return {Verdict::fail, "serving",
-            "a control must not change: " + text + ", beyond the band of " + band +
-                "; find what differs besides the change under test"};
+            "a control must not change: " + text + ", beyond the band of " + band,
+            "find what differs besides the change under test"};
   }
   return {Verdict::improved, "serving", text + ": better by more than the band of " + band};
 }

@@ -105,7 +105,7 @@ struct Judgement {
   std::string cut = {};
   std::vector<std::string> notes = {};              // on the policy, for who keeps it; no verdict
   std::optional<double> geometric_mean_ratio = {};  // of all compared cases; shown, never judged
-  std::vector<std::string> notes = {};              // sentences about many cases; never judged
+  std::vector<std::string> means = {};  // sentences over points of serving; never judged
 
   std::size_t count(Verdict verdict) const;
 };

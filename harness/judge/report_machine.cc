@@ -193,7 +193,7 @@ Json json_report(const Judgement& judgement, const ReportTitle& title) {
           {"conclusion", conclusion(judgement)},
           {"notes", judgement.notes},
           {"geometric_mean_ratio", json_of(judgement.geometric_mean_ratio)},
-          {"notes", judgement.notes},
+          {"means", judgement.means},
           {"cases", std::move(cases)}};
 }
 

@@ -83,7 +83,7 @@ std::string what_to_do(const Judgement& judgement) {
     text += "geometric mean of the ratios (shown, never judged): " +
             format_ratio(*judgement.geometric_mean_ratio) + "\n";
   }
-  for (const std::string& note : judgement.notes) text += note + "\n";
+  for (const std::string& note : judgement.means) text += note + "\n";
   return text + conclusion(judgement) + "\n";
 }
 

@@ -112,6 +112,8 @@ std::string top(const ReportInput& input, const std::vector<Judgement>& judgemen
   text += "\n" + compared(summary);
   std::vector<std::string> notes;
   for (const Judgement& judgement : judgements)
+    notes.insert(notes.end(), judgement.means.begin(), judgement.means.end());
+  for (const Judgement& judgement : judgements)
     notes.insert(notes.end(), judgement.notes.begin(), judgement.notes.end());
   return notes.empty() ? text : text + "\n" + list_of(notes);
 }

@@ -101,7 +101,7 @@ TEST(EvidencePage, PutsTheWorstVerdictFirst) {
   const Judgement judgement{
       .policy = "test",
       .cases = {verdict_of("serve/a", Verdict::improved), verdict_of("serve/b", Verdict::fail)},
-      .notes = {"means disagree"}};
+      .means = {"means disagree"}};
   const std::string page = evidence_page(input, {judgement});
   EXPECT_THAT(page, HasSubstr("**FAIL: 1 of 2 cases** (policy test)"));
   EXPECT_THAT(page, HasSubstr("| **fail** | `serve/b` | why of serve/b |"));
