@@ -4,10 +4,12 @@
 #include "harness/commands/compare.h"
 #include "harness/commands/convert.h"
 #include "harness/commands/doctor.h"
+#include "harness/commands/evidence.h"
 #include "harness/commands/explain.h"
 #include "harness/commands/export.h"
 #include "harness/commands/gate.h"
 #include "harness/commands/history.h"
+#include "harness/commands/ingest.h"
 #include "harness/commands/list.h"
 #include "harness/commands/merge.h"
 #include "harness/commands/report.h"
@@ -25,7 +27,10 @@ std::span<const Command> all_commands() {
       Command{"merge", "Put the shards of one run together", add_merge},
       Command{"history", "Keep results over time; show trends and where they changed", add_history},
       Command{"report", "Show results as one page of charts and tables", add_report},
+      Command{"evidence", "Write results as a page for a pull request", add_evidence},
       Command{"export", "Write results in the formats of other tools", add_export},
+      Command{"ingest", "Read serving and accuracy results of other tools, or pasted text",
+              add_ingest},
       Command{"convert", "Convert MXFP8 weights of a checkpoint to block FP8", add_convert},
       Command{"tune", "Search the config that is best at each batch size, and write a tuned file",
               add_tune},

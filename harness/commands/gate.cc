@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -18,6 +19,7 @@
 #include "harness/commands/output_place.h"
 #include "harness/commands/results.h"
 #include "harness/commands/shipped_limits.h"
+#include "harness/endtoend/judge_rows.h"
 #include "harness/history/baseline.h"
 #include "harness/judge/calibration.h"
 #include "harness/judge/evidence.h"
@@ -88,7 +90,9 @@ void declare_options(CLI::App& app, GateOptions& o) {
       "a case failed;\n2 bad input; 4 no verdict: no baseline file, nothing matched, a case "
       "without "
       "counterpart or of another\ndevice, a file that was cut, nothing but inconclusive cases, or "
-      "one under a strict policy.\n\n"
+      "one under a strict policy.\n"
+      "Serving and scores (moegauge ingest): each number against the policy's band, each score by "
+      "its margin.\n\n"
       "  moegauge run suites/quick.json --out base.json\n"
       "  (change a kernel, build)\n"
       "  moegauge run suites/quick.json --out now.json\n"
@@ -192,10 +196,14 @@ Judged judge_files(const GateOptions& o, const Policy& policy, const Calibration
                    const fs::path& root, Side& result, const Environment& environment) {
   Side baseline = load_side(o.baselines, environment);
   const Evidence evidence = gather(result.processes, baseline.processes, calibration);
+  Judgement end_to_end;
+  judge_end_to_end(result.processes, baseline.processes, policy, o.filter, end_to_end);
   Judged judged{.baseline_title = baseline.title};
   judged.judgement = judge(representative(std::move(result.processes)),
                            representative(std::move(baseline.processes)), policy,
                            shipped_limits(root), o.filter, evidence);
+  std::ranges::move(end_to_end.cases, std::back_inserter(judged.judgement.cases));
+  judged.judgement.means = std::move(end_to_end.means);
   judged.judgement.cut = !result.cut.empty() ? result.cut : baseline.cut;
   return judged;
 }
@@ -204,6 +212,8 @@ Judged judge_history(const GateOptions& o, const Policy& policy, const Calibrati
                      const fs::path& root, Side& result, HistoryStore& store) {
   const HistoryBaseline baseline =
       history_baseline(store, result.processes, calibration, {.last = o.last, .filter = o.filter});
+  const bool rows =
+      std::ranges::any_of(result.processes, [](const Result& r) { return !r.end_to_end.empty(); });
   const Result now = representative(std::move(result.processes));
   const auto against = [&](const HistorySide& side) {
     return judge(now, side.result, policy, shipped_limits(root), o.filter, side.evidence);
@@ -213,6 +223,10 @@ Judged judge_history(const GateOptions& o, const Policy& policy, const Calibrati
   judged.judgement = judge_against(baseline, against(baseline.rolling), against(baseline.anchor),
                                    "add the result and give gate --accept CASE --reason TEXT");
   judged.judgement.cut = result.cut;
+  if (rows) {
+    judged.judgement.notes.emplace_back(
+        "serving and accuracy rows are not judged against a history: give a --baseline for them");
+  }
   return judged;
 }
 

@@ -50,7 +50,8 @@ int report(const ReportOptions& o, const Environment& environment) {
   }
   const ReportInput input = read_report_input(o.files, environment);
   std::size_t cases = 0;
-  for (const ReportFile& file : input.files) cases += file.result.cases.size();
+  for (const ReportFile& file : input.files)
+    cases += file.result.cases.size() + file.result.end_to_end.size();
   const std::string_view bundle = vega_bundle();
   if (bundle.empty()) {
     environment.err << "moegauge: warning: built without the charts' JavaScript, so the page has "

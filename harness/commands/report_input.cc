@@ -3,10 +3,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <span>
 
 #include "harness/commands/options.h"
 #include "harness/commands/results.h"
 #include "harness/commands/shipped_limits.h"
+#include "harness/endtoend/judge_rows.h"
 #include "harness/judge/known_issues.h"
 #include "harness/root.h"
 #include "harness/suite/select.h"
@@ -31,6 +33,13 @@ ReportFile read_one(const std::string& file, const ReportFiles& files, const std
   if (files.filter != "*") {
     std::erase_if(result.cases, [&](const CaseRecord& record) {
       return !matches_glob(files.filter, record.id());
+    });
+    std::erase_if(result.end_to_end, [&](const EndToEndRow& row) {
+      // The glob may name a number of the point too.
+      return !matches_glob(files.filter, row.point()) &&
+             std::ranges::none_of(row.numbers, [&](const auto& number) {
+               return matches_glob(files.filter, row.point() + "/" + number.first);
+             });
     });
     std::erase_if(result.comparisons, [&](const Comparison& c) {
       return !matches_glob(files.filter, c.a) || !matches_glob(files.filter, c.b);
@@ -73,6 +82,8 @@ std::vector<Judgement> judged(const ReportInput& input) {
   if (!input.baseline) return judgements;
   for (const ReportFile& file : input.files) {
     judgements.push_back(judge(file.result, input.baseline->result, input.policy, input.shipped));
+    judge_end_to_end(std::span(&file.result, 1), std::span(&input.baseline->result, 1),
+                     input.policy, "*", judgements.back());
     apply_known_issues(judgements.back(), input.policy, today());
     judgements.back().cut = file.cut.empty() ? input.baseline->cut : file.cut;
   }

@@ -29,6 +29,12 @@ struct NonInferiority {
 std::optional<NonInferiority> non_inferiority(const Score& now, const Score& then,
                                               double confidence = 0.95);
 
+// The standard error of a share of `questions`. What was given, but not below that of two more
+// right and two more wrong answers (Agresti and Coull, Am. Stat. 52 (1998) 119-126) where fewer
+// than 5 are right or wrong: there, and most of all where none is, the usual one says too little.
+// None where it is 0 of an unknown number of questions.
+std::optional<double> share_error(const Score& score, std::optional<double> questions);
+
 // Of two runs over the same questions: how many only the old, and only the new, answered rightly.
 struct Discordant {
   std::int64_t only_old = 0, only_new = 0;
@@ -37,6 +43,16 @@ struct Discordant {
 // (McNemar, Psychometrika 12 (1947) 153-157, in its exact binomial form). 1 without a discordant
 // pair.
 double mcnemar_worse(const Discordant& discordant);
+
+// The same question of two runs over the same `questions`: bounds by inverting the score test of
+// the difference of paired shares (Tango, Stat. Med. 17 (1998) 891-908), which has no difference
+// for a proof of equality where no pair is discordant.
+NonInferiority paired_non_inferiority(const Discordant& discordant, std::int64_t questions,
+                                      double confidence = 0.95);
+
+// How many questions a side tell scores that are equal in truth from ones a margin apart, with 80%
+// power; `spread` is the sum of value (1 - value) of both.
+double questions_needed(double spread, double margin, double confidence = 0.95);
 
 // Two numbers of one serving point. `change` is (now - then) / then.
 enum class GoodDirection { lower_is_better, higher_is_better };
@@ -48,11 +64,4 @@ struct ServingChange {
 };
 // `band` is what may pass for noise: 0.01 for 1%.
 ServingChange serving_change(double now, double then, GoodDirection direction, double band);
-// A control is a point that the change must not touch: within the band in either direction.
-bool control_holds(double now, double then, double band);
-
-// Times of one run, in the order of growing load. Those that exceed the next one by more than
-// `factor` are flagged: more work cannot take less time, so something else was timed.
-std::vector<bool> non_monotone(const std::vector<double>& times, double factor = 2);
-
 }  // namespace moegauge

@@ -99,18 +99,39 @@ TEST(Serving, ThroughputPerDeviceGivesThePublishedPercentages) {
   EXPECT_THAT(percents, ElementsAre(5.1, 8.4, 11.5, 26.7, 14.8, 22.5));
 }
 
-TEST(Serving, AControlHoldsWithinItsBand) {
-  EXPECT_TRUE(control_holds(453.13, 455.10, 0.01));    // 0.43%
-  EXPECT_TRUE(control_holds(4018.45, 4052.69, 0.01));  // 0.84%
-  EXPECT_FALSE(control_holds(98, 100, 0.01));
-  EXPECT_FALSE(control_holds(102, 100, 0.01));
+// The score test of Tango (Stat. Med. 17 (1998) 891-908) has a closed form where no pair is
+// discordant: |difference| = z^2 / (n + z^2).
+TEST(PairedNonInferiority, WithoutDiscordantPairsDependsOnTheNumberOfQuestions) {
+  const double z = 1.6448536269514722;
+  for (const std::int64_t n : {50, 267, 1319}) {
+    const NonInferiority judged = paired_non_inferiority({0, 0}, n);
+    EXPECT_EQ(judged.difference, 0);
+    EXPECT_NEAR(judged.lower_bound, -z * z / (static_cast<double>(n) + z * z), 1e-9);
+    EXPECT_NEAR(judged.upper_bound, z * z / (static_cast<double>(n) + z * z), 1e-9);
+  }
+  EXPECT_FALSE(paired_non_inferiority({0, 0}, 50).passes(0.01));
+  EXPECT_TRUE(paired_non_inferiority({0, 0}, 1319).passes(0.01));
 }
 
-TEST(Serving, ATimeFarAboveThatOfMoreWorkIsSuspect) {
-  EXPECT_THAT(non_monotone({12534.25, 1376.32, 2428.18, 4696.00}),
-              ElementsAre(true, false, false, false));
-  EXPECT_THAT(non_monotone({1176.38, 884.88, 1573.39}), ElementsAre(false, false, false));
-  EXPECT_THAT(non_monotone({}), ElementsAre());
+TEST(PairedNonInferiority, IsNearTheUsualIntervalWhereMuchIsDiscordant) {
+  const double n = 10000, b = 400, c = 300;
+  const NonInferiority judged = paired_non_inferiority({.only_old = 300, .only_new = 400}, 10000);
+  const double usual = std::sqrt(b + c - (b - c) * (b - c) / n) / n;
+  EXPECT_NEAR(judged.difference, 0.01, 1e-12);
+  EXPECT_NEAR(judged.lower_bound, 0.01 - 1.6449 * usual, 3e-5);
+  EXPECT_NEAR(judged.upper_bound, 0.01 + 1.6449 * usual, 3e-5);
+  // Mirrored sides give mirrored bounds.
+  const NonInferiority mirrored = paired_non_inferiority({.only_old = 400, .only_new = 300}, 10000);
+  EXPECT_NEAR(mirrored.upper_bound, -judged.lower_bound, 1e-9);
+}
+
+TEST(ShareError, OfFewRightOrWrongAnswersIsThatOfTwoMoreOfEach) {
+  EXPECT_EQ(share_error({0.9189, 0.0075}, std::nullopt), 0.0075);
+  EXPECT_EQ(share_error({0.9189, 0.0075}, 1319), 0.0075);
+  EXPECT_EQ(share_error({1.0, 0.0}, std::nullopt), std::nullopt);
+  EXPECT_NEAR(*share_error({1.0, 0.0}, 50), std::sqrt(52.0 / 54 * 2 / 54 / 54), 1e-12);
+  EXPECT_EQ(share_error({0.5, std::nullopt}, 50), std::nullopt);
+  EXPECT_EQ(share_error({12.5, 0.1}, 50), 0.1);  // a perplexity
 }
 
 }  // namespace

@@ -66,12 +66,30 @@ struct ErrorNumber {
   std::optional<double> baseline = {};  // none where there is nothing to compare with
 };
 
+// One number of serving, or one score of a task, held against its baseline.
+struct NumberJudgement {
+  std::string name = {};  // as in the record: ttft_ms.mean, value
+  std::string unit = {};  // ms, tok/s, requests/s; none of a score
+  double result = 0, baseline = 0;
+  bool relative = false;  // change is of the baseline; else it is a difference
+  bool share = false;     // a score from 0 to 1: a difference reads as a percentage
+  double change = 0;
+  double limit = 0;                           // the policy's band or margin
+  std::optional<double> low = {}, high = {};  // one-sided bounds of a difference
+  std::optional<double> smallest_seen = {};   // loss that would have been seen, power 80%
+  std::optional<double> result_error = {}, baseline_error = {};          // standard errors
+  std::optional<double> result_questions = {}, baseline_questions = {};  // given or estimated
+  std::optional<double> mcnemar_p = {};  // where the same questions were asked and logged
+  std::string suspect = {};              // why the numbers cannot be what they say
+};
+
 struct CaseVerdict {
   std::string id = {};
   Verdict verdict = Verdict::pass;
   std::vector<Finding> findings = {};  // worst first
   std::optional<LatencyJudgement> latency = {};
-  std::vector<ErrorNumber> errors = {};  // empty where nothing was checked
+  std::optional<NumberJudgement> number = {};  // of serving and accuracy
+  std::vector<ErrorNumber> errors = {};        // empty where nothing was checked
   // What else is not as it was in the baseline (kernel hash, declared numerics, ...).
   std::vector<std::string> changes = {};
   std::string repro = {};
@@ -88,6 +106,7 @@ struct Judgement {
   std::string cut = {};
   std::vector<std::string> notes = {};              // on the policy, for who keeps it; no verdict
   std::optional<double> geometric_mean_ratio = {};  // of all compared cases; shown, never judged
+  std::vector<std::string> means = {};  // sentences over points of serving; never judged
 
   std::size_t count(Verdict verdict) const;
 };

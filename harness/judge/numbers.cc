@@ -34,6 +34,14 @@ std::string format_interval(double low, double high) {
 
 std::string format_percent(double fraction) { return formatted("%.2f%%", 100 * fraction); }
 
+std::string format_change(double fraction) {
+  return formatted(std::abs(fraction) < 0.01 ? "%+.2f%%" : "%+.1f%%", 100 * fraction);
+}
+
+std::string format_points(double fraction) { return formatted("%+.2f%%", 100 * fraction); }
+
+std::string format_plain(double number) { return formatted("%.10g", number); }
+
 std::string format_error(double error) {
   if (std::isnan(error)) return "not a number";
   return std::isfinite(error) ? formatted("%.3g", error) : "infinite";

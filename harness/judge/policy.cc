@@ -62,6 +62,22 @@ ErrorRule read_error_rule(const JsonCursor& rule) {
           .growth_floor = rule.at("growth_floor").number(0, unbounded)};
 }
 
+IdMatch read_id_match(const JsonCursor& rule) {
+  IdMatch match;
+  read_pattern(rule, "case", match.glob);
+  return match;
+}
+
+ServingRule read_serving_rule(const JsonCursor& rule) {
+  rule.only_keys({"case", "band"});
+  return {.match = read_id_match(rule), .band = rule.at("band").number(0, 1)};
+}
+
+AccuracyRule read_accuracy_rule(const JsonCursor& rule) {
+  rule.only_keys({"case", "margin"});
+  return {.match = read_id_match(rule), .margin = rule.at("margin").number(0, unbounded)};
+}
+
 TotalRule read_total_rule(const JsonCursor& rule) {
   rule.only_keys({"limit", "applies_above"});
   return {.limit = rule.at("limit").number(1, unbounded),
@@ -115,14 +131,14 @@ std::vector<Rule> read_rules(const JsonCursor& list, Rule (*read)(const JsonCurs
   }
   if (rules.empty() || !rules.back().match.matches_everything()) {
     list.fail("some cases have no rule",
-              "end the list with a rule without op, scheme, backend, inputs and tokens");
+              "end the list with a rule without op, scheme, backend, inputs, tokens or case");
   }
   return rules;
 }
 
 Policy read_policy(const JsonCursor& root) {
   root.only_keys({"schema", "name", "description", "confidence", "false_alarms", "strict",
-                  "controls", "known_issues", "total", "latency", "error"});
+                  "controls", "known_issues", "total", "latency", "error", "serving", "accuracy"});
   const JsonCursor schema = root.at("schema");
   if (schema.string() != policy_schema) {
     schema.fail("not a policy that this version reads", "\"" + std::string(policy_schema) + "\"");
@@ -131,6 +147,8 @@ Policy read_policy(const JsonCursor& root) {
   const auto total = root.find("total");
   const auto false_alarms = root.find("false_alarms");
   const auto controls = root.find("controls");
+  const auto serving = root.find("serving");
+  const auto accuracy = root.find("accuracy");
   return {.name = root.at("name").text(),
           .description = description ? description->string() : "",
           .confidence = root.at("confidence").number(0.5, 0.9999),
@@ -140,11 +158,14 @@ Policy read_policy(const JsonCursor& root) {
           .known_issues = read_known_issues(root),
           .total = total ? std::optional(read_total_rule(*total)) : std::nullopt,
           .latency = read_rules(root.at("latency"), read_latency_rule),
-          .error = read_rules(root.at("error"), read_error_rule)};
+          .error = read_rules(root.at("error"), read_error_rule),
+          .serving = serving ? read_rules(*serving, read_serving_rule) : std::vector{ServingRule{}},
+          .accuracy =
+              accuracy ? read_rules(*accuracy, read_accuracy_rule) : std::vector{AccuracyRule{}}};
 }
 
-template <typename Rule>
-const Rule& first_match(const std::vector<Rule>& rules, const CaseCoordinates& c) {
+template <typename Rule, typename Named>
+const Rule& first_match(const std::vector<Rule>& rules, const Named& c) {
   const auto found = std::find_if(rules.begin(), rules.end(),
                                   [&c](const Rule& rule) { return rule.match.matches(c); });
   return found == rules.end() ? rules.back() : *found;
@@ -170,6 +191,14 @@ const LatencyRule& Policy::latency_rule(const CaseCoordinates& c) const {
 }
 const ErrorRule& Policy::error_rule(const CaseCoordinates& c) const {
   return first_match(error, c);
+}
+
+bool IdMatch::matches(const std::string& id) const { return matches_glob(glob, id); }
+const ServingRule& Policy::serving_rule(const std::string& id) const {
+  return first_match(serving, id);
+}
+const AccuracyRule& Policy::accuracy_rule(const std::string& id) const {
+  return first_match(accuracy, id);
 }
 
 std::filesystem::path find_policy(const std::string& name, const std::filesystem::path& root) {

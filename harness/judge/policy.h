@@ -55,6 +55,29 @@ struct TotalRule {
   double applies_above = 0;
 };
 
+// Serving and accuracy have no coordinates of a case: their rules are by glob on verdict ids, as
+// serve/MODEL/input_output=512-512/ttft_ms.mean.
+struct IdMatch {
+  std::string glob = "*";
+
+  bool matches(const std::string& id) const;
+  bool matches_everything() const { return glob == "*"; }
+};
+
+struct ServingRule {
+  IdMatch match = {};
+  // Relative change that passes for noise, in either direction: these are single numbers, whose
+  // noise nothing else tells.
+  double band = 0.02;
+};
+
+struct AccuracyRule {
+  IdMatch match = {};
+  // A score passes when it is surely no more than this below the baseline's, fails when it surely
+  // is.
+  double margin = 0.01;
+};
+
 // What fails and is known to, until a date: a failure that it covers is none, and once it has
 // expired the cases that it is for fail, whatever they do.
 struct KnownIssue {
@@ -78,9 +101,13 @@ struct Policy {
   // The first rule that matches a case decides; the last of each matches every case.
   std::vector<LatencyRule> latency = {};
   std::vector<ErrorRule> error = {};
+  std::vector<ServingRule> serving = {ServingRule{}};
+  std::vector<AccuracyRule> accuracy = {AccuracyRule{}};
 
   const LatencyRule& latency_rule(const CaseCoordinates& c) const;
   const ErrorRule& error_rule(const CaseCoordinates& c) const;
+  const ServingRule& serving_rule(const std::string& id) const;
+  const AccuracyRule& accuracy_rule(const std::string& id) const;
 };
 
 // The policy file that is meant: as given, or NAME of suites/policies/NAME.json under `root`.

@@ -78,6 +78,25 @@ Json json_of(const LatencyJudgement& j) {
           {"pairs_needed", j.pairs_needed}};
 }
 
+Json json_of(const NumberJudgement& j) {
+  return {{"name", j.name},
+          {"unit", j.unit},
+          {"result", j.result},
+          {"baseline", j.baseline},
+          {"relative", j.relative},
+          {"change", j.change},
+          {"limit", j.limit},
+          {"low", json_of(j.low)},
+          {"high", json_of(j.high)},
+          {"result_standard_error", json_of(j.result_error)},
+          {"baseline_standard_error", json_of(j.baseline_error)},
+          {"result_questions", json_of(j.result_questions)},
+          {"baseline_questions", json_of(j.baseline_questions)},
+          {"smallest_seen", json_of(j.smallest_seen)},
+          {"mcnemar_p", json_of(j.mcnemar_p)},
+          {"suspect", j.suspect}};
+}
+
 Json json_of(const CaseVerdict& verdict) {
   Json findings = Json::array();
   for (const Finding& f : verdict.findings) {
@@ -95,6 +114,7 @@ Json json_of(const CaseVerdict& verdict) {
           {"verdict", to_string(verdict.verdict)},
           {"findings", std::move(findings)},
           {"latency", verdict.latency ? json_of(*verdict.latency) : Json()},
+          {"number", verdict.number ? json_of(*verdict.number) : Json()},
           {"errors", std::move(errors)},
           {"changes", verdict.changes},
           {"repro", verdict.repro}};
@@ -173,6 +193,7 @@ Json json_report(const Judgement& judgement, const ReportTitle& title) {
           {"conclusion", conclusion(judgement)},
           {"notes", judgement.notes},
           {"geometric_mean_ratio", json_of(judgement.geometric_mean_ratio)},
+          {"means", judgement.means},
           {"cases", std::move(cases)}};
 }
 

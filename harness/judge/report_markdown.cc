@@ -67,6 +67,7 @@ std::string markdown_report(const Judgement& judgement, const ReportTitle& title
     text += "Geometric mean of the ratios (shown, never judged): " +
             format_ratio(*judgement.geometric_mean_ratio) + "\n";
   }
+  for (const std::string& note : judgement.means) text += "\n" + escape_markdown(note) + "\n";
   return text;
 }
 

@@ -31,6 +31,26 @@ std::string error_table(const std::vector<ErrorNumber>& errors) {
   return table.str();
 }
 
+std::string number_table(const NumberJudgement& j) {
+  TextTable table({Align::left, Align::right});
+  const auto add = [&table](const char* name, const std::optional<double>& number) {
+    if (number) table.add({std::string("  ") + name, format_plain(*number)});
+  };
+  add("result", j.result);
+  add("baseline", j.baseline);
+  add(j.relative ? "change, of the baseline" : "difference", j.change);
+  add("its one-sided bound below", j.low);
+  add("its one-sided bound above", j.high);
+  add(j.relative ? "band" : "margin", j.limit);
+  add("standard error, result", j.result_error);
+  add("standard error, baseline", j.baseline_error);
+  add("questions, result", j.result_questions);
+  add("questions, baseline", j.baseline_questions);
+  add("loss that would have been seen, power 80%", j.smallest_seen);
+  add("McNemar's p, against the result", j.mcnemar_p);
+  return table.str();
+}
+
 std::string paragraph(const CaseVerdict& verdict) {
   std::string text = std::string(to_string(verdict.verdict)) + ": " + verdict.id + "\n";
   for (const Finding& finding : verdict.findings) {
@@ -63,6 +83,7 @@ std::string what_to_do(const Judgement& judgement) {
     text += "geometric mean of the ratios (shown, never judged): " +
             format_ratio(*judgement.geometric_mean_ratio) + "\n";
   }
+  for (const std::string& note : judgement.means) text += note + "\n";
   return text + conclusion(judgement) + "\n";
 }
 
@@ -110,6 +131,7 @@ std::string text_explanation(const CaseVerdict& verdict) {
       text += "  pairs that would confirm or clear it: " + std::to_string(j.pairs_needed) + "\n";
     }
   }
+  if (verdict.number) text += number_table(*verdict.number);
   if (!verdict.errors.empty()) text += error_table(verdict.errors);
   if (!verdict.repro.empty()) text += "repeat with: " + verdict.repro + "\n";
   return text;

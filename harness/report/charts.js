@@ -124,7 +124,7 @@ function sized_spec(chart, made, width) {
   inner.width = Math.max(180, Math.floor((width - 12) / columns - labels));
   if (about.wide) {
     const ticks = distinct(made.rows, "tokens").length;
-    inner.width = Math.max(Math.min(inner.width, 64 * ticks), 44 * ticks);
+    if (ticks > 0) inner.width = Math.max(Math.min(inner.width, 64 * ticks), 44 * ticks);
     inner.encoding.y.axis.labelLimit = Math.max(labels, width - inner.width - 30);
   }
   spec.facet.header = { labelLimit: inner.width + 60 };
@@ -154,6 +154,7 @@ async function draw_chart(chart) {
       logLevel: 1, downloadFileName: "moegauge-" + chart.name, tooltip: { theme: dark() ? "dark" : "light" },
     });
     if (chart.stale) result.finalize(); else chart.view = result;
+    performance.mark("drawn");
     const svg = drawing.querySelector("svg");
     if (svg) svg.setAttribute("aria-label", chart.spec.usermeta.title + "; the same numbers stand in the table below");
   } catch (error) {

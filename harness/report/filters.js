@@ -49,7 +49,7 @@ function filter_box(field, label, counts) {
 function build_filters(form) {
   for (const [field, label] of dimensions) {
     const counts = new Map();
-    for (const row of tables.cases) if (row[field] !== undefined) counts.set(row[field], (counts.get(row[field]) ?? 0) + 1);
+    for (const row of [...tables.cases, ...tables.end_to_end]) if (row[field] !== undefined) counts.set(row[field], (counts.get(row[field]) ?? 0) + 1);
     if (counts.size > 1) form.append(filter_box(field, label, counts));
   }
   form.append(element("button", {
@@ -83,5 +83,7 @@ function show_filters(form, shown) {
     for (const input of box.querySelectorAll("input")) input.checked = chosen.includes(input.value);
   }
   form.querySelector("#clear").hidden = !any;
-  form.querySelector("#shown").textContent = shown.toLocaleString("en-US") + " of " + tables.cases.length.toLocaleString("en-US") + " cases";
+  const count = (some, all, what) => (all === 0 ? [] : [some.toLocaleString("en-US") + " of " + all.toLocaleString("en-US") + " " + what]);
+  form.querySelector("#shown").textContent = [...count(shown, tables.cases.length, "cases"),
+    ...count(filtered(tables.end_to_end).length, tables.end_to_end.length, "numbers of serving and scores")].join(", ");
 }

@@ -20,8 +20,8 @@ constexpr std::string_view bundle_name = "vega-bundle.js";
 // What a page is made of, besides its charts; scripts in the order in which they run.
 constexpr std::array scripts = {"data.js", "filters.js", "charts.js", "tables.js", "page.js"};
 // A new chart is a file under charts/ and a word here.
-constexpr std::array chart_order = {"latency", "speedup", "errors",  "fraction",
-                                    "stages",  "pareto",  "experts", "trend"};
+constexpr std::array chart_order = {"latency", "speedup", "errors", "fraction",  "stages",
+                                    "pareto",  "experts", "trend",  "end_to_end"};
 
 std::string_view part(const std::string& name) {
   for (const report::EmbeddedFile& file : report::embedded_files()) {
@@ -50,6 +50,7 @@ Json summary_json(const ReportSummary& summary, const ReportInput& input) {
                                 {"suite", line.suite},
                                 {"version", line.version},
                                 {"cases", line.cases},
+                                {"rows", line.rows},
                                 {"ok", line.ok}});
   }
   for (const WorstCase& worst : summary.worst)

@@ -36,7 +36,7 @@ function build_machines() {
   for (const machine of summary.machines) {
     lines.push(element("dt", {}, machine.file), element("dd", {}, machine.devices || "no device named"));
     const facts = [machine.suite && "suite " + machine.suite, machine.host && "host " + machine.host, machine.date.replace("T", " ").slice(0, 16),
-      machine.ok + " of " + machine.cases + " ok"].filter(Boolean).join(", ");
+      machine.cases > 0 && machine.ok + " of " + machine.cases + " ok", machine.rows > 0 && machine.rows + " serving and accuracy rows"].filter(Boolean).join(", ");
     lines.push(element("dd", { class: "why" }, facts));
   }
   document.getElementById("machines").append(element("h3", {}, "Machine"), element("dl", {}, ...lines));
@@ -57,6 +57,11 @@ function update() {
     },
   }, chart.spec.usermeta.title)));
   show_table(document.getElementById("case-table"), "cases", "cases", rows);
+  const served = filtered(tables.end_to_end);
+  document.getElementById("all-end-to-end").hidden = served.length === 0;
+  if (served.length > 0) show_table(document.getElementById("end-to-end-table"), "end_to_end", "end_to_end", served);
+  document.getElementById("all-cases").hidden = tables.cases.length === 0;
+  if (document.documentElement.dataset.ready !== "true") performance.mark("ready");
   document.documentElement.dataset.ready = "true";
 }
 

@@ -30,6 +30,8 @@ std::vector<Row> case_rows(const ReportInput& input, const std::vector<Judgement
 std::vector<Row> pair_rows(const ReportInput& input, const std::vector<Judgement>& judgements,
                            const Varying& varying);
 std::vector<Row> stage_rows(const ReportInput& input, const Varying& varying);
+std::vector<Row> end_to_end_rows(const ReportInput& input,
+                                 const std::vector<Judgement>& judgements);
 std::vector<Row> trend_rows(const ReportInput& input, const Varying& varying);
 
 }  // namespace moegauge

@@ -40,17 +40,18 @@ struct ReportInput {
 using Row = nlohmann::ordered_json;  // an object; fields that do not apply are absent
 
 struct ReportRows {
-  std::vector<Row> cases = {};   // every case of every file
-  std::vector<Row> pairs = {};   // two rivals of one point, or now and the baseline
-  std::vector<Row> stages = {};  // one per case and stage
-  std::vector<Row> trend = {};   // cases that results of several dates hold
+  std::vector<Row> cases = {};       // every case of every file
+  std::vector<Row> pairs = {};       // two rivals of one point, or now and the baseline
+  std::vector<Row> stages = {};      // one per case and stage
+  std::vector<Row> trend = {};       // cases that results of several dates hold
+  std::vector<Row> end_to_end = {};  // every number of serving, every score
 
   // As chart files name them under data.name.
   const std::vector<Row>& table(const std::string& name) const;
 };
 
 // The names of the tables, in order.
-inline constexpr std::array table_names = {"cases", "pairs", "stages", "trend"};
+inline constexpr std::array table_names = {"cases", "pairs", "stages", "trend", "end_to_end"};
 
 // `judgements` holds one per file, or nothing where there is no baseline.
 ReportRows rows_of(const ReportInput& input, const std::vector<Judgement>& judgements);

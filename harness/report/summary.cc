@@ -25,11 +25,15 @@ MachineLine machine_line(const ReportFile& file, const std::string& role) {
   MachineLine line{.file = file.name + role,
                    .date = text_at(file.result.machine, "date"),
                    .host = text_at(file.result.machine, "host_name"),
-                   .cases = file.result.cases.size()};
+                   .cases = file.result.cases.size(),
+                   .rows = file.result.end_to_end.size()};
   for (const auto& [key, value] : file.result.context) {
     if (key == "suite") line.suite = value;
     if (key == "moegauge_version") line.version = value;
   }
+  // Of what was ingested the file says it in words, if at all.
+  for (const auto& [key, value] : file.result.context)
+    if (key == "measured_on" && value != "not stated") line.devices = value;
   std::set<std::string> devices;
   for (const CaseRecord& record : file.result.cases) {
     if (record.measured()) ++line.ok;
@@ -146,8 +150,9 @@ void put_verdict(const ReportInput& input, const std::vector<Judgement>& judgeme
 // Without a baseline nothing can be better or worse; what can be said is what happened.
 void put_outcome(const ReportInput& input, ReportSummary& summary) {
   std::map<std::string, std::size_t> others;
-  std::size_t ok = 0, all = 0;
+  std::size_t ok = 0, all = 0, rows = 0;
   for (const ReportFile& file : input.files) {
+    rows += file.result.end_to_end.size();
     for (const CaseRecord& record : file.result.cases) {
       ++all;
       if (record.measured()) {
@@ -160,6 +165,7 @@ void put_outcome(const ReportInput& input, ReportSummary& summary) {
   summary.level = "unknown";
   summary.sentence = "No verdict without a baseline: " + std::to_string(ok) + " of " +
                      counted(all, "case") + " measured";
+  if (rows > 0) summary.sentence += ", " + counted(rows, "serving or accuracy row");
   for (const auto& [status, count] : others)
     summary.sentence += ", " + std::to_string(count) + " " + status;
 }

@@ -15,8 +15,8 @@ struct WorstCase {
 
 struct MachineLine {
   std::string file = {}, date = {}, host = {}, suite = {}, version = {};
-  std::string devices = {};  // joined; of the cases that say
-  std::size_t cases = 0, ok = 0;
+  std::string devices = {};                 // joined; of the cases that say
+  std::size_t cases = 0, ok = 0, rows = 0;  // rows: of serving and accuracy
 };
 
 struct ReportSummary {

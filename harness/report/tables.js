@@ -6,6 +6,18 @@ const page_rows = 50;
 const columns = {
   tokens: { title: "tokens", number: true, text: (row) => String(row.tokens) },
   panel: { title: "layer, scheme", wide: true },
+  point: { title: "point", wide: true },
+  number: { title: "number" },
+  variant: { title: "variant" },
+  value: { title: "value", number: true, text: (row) => String(row.value) },
+  baseline: { title: "baseline", number: true, text: (row) => String(row.baseline ?? "–") },
+  stderr: { title: "± standard error", number: true },
+  questions: { title: "questions", number: true },
+  gain: { title: "gain", number: true, text: (row) => (row.gain === undefined ? "–" : (100 * row.gain).toFixed(Math.abs(row.gain) < 0.01 ? 2 : 1) + "%"), style: (row) => (row.verdict === "fail" ? "bad" : row.verdict === "improved" ? "good" : "") },
+  gain_low: { title: "at least", number: true },
+  gain_high: { title: "at most", number: true },
+  source: { title: "from", wide: true },
+  why: { title: "why", wide: true },
   kind: { title: "compared", wide: true },
   place: { title: "layer, scheme", wide: true },
   series: { title: "series" },
@@ -40,6 +52,7 @@ const table_columns = {
   cases: ["tokens", "panel", "series", "status", "verdict", "median", "low", "high", "ratio", "fraction", "implementation", "quantization", "total", "worst_token", "marks", "reason", "values"],
   pairs: ["kind", "place", "tokens", "speedup", "low", "high", "base_us", "rival_us"],
   stages: ["panel", "series", "tokens", "stage", "us"],
+  end_to_end: ["point", "number", "variant", "value", "stderr", "questions", "baseline", "gain", "gain_low", "gain_high", "verdict", "marks", "why", "file", "source"],
   trend: ["panel", "rival", "tokens", "date", "median", "ratio", "file"],
 };
 

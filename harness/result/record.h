@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "harness/result/end_to_end.h"
 #include "harness/suite/suite.h"
 #include "reference/error.h"
 #include "reference/numerics.h"
@@ -126,6 +127,8 @@ struct Result {
   nlohmann::ordered_json machine = {};
   std::vector<Comparison> comparisons = {};
   std::vector<CaseRecord> cases = {};
+  // Serving and accuracy, in a file of `moegauge ingest`; a point and variant once.
+  std::vector<EndToEndRow> end_to_end = {};
   // Of the file read; written back, so that readers know that fields of a newer version may follow.
   std::int64_t minor_version = 0;
   nlohmann::ordered_json unknown = {};  // top-level keys of a newer minor version

@@ -26,8 +26,8 @@ namespace {
 constexpr std::string_view schema_prefix = "moegauge.result/";
 constexpr std::int64_t major_version = 1;
 
-const std::array<std::string_view, 5> top_keys = {"schema", "context", "comparisons", "cases",
-                                                  "benchmarks"};
+const std::array<std::string_view, 6> top_keys = {"schema", "context",    "comparisons",
+                                                  "cases",  "end_to_end", "benchmarks"};
 
 // "moegauge.result/1" or "moegauge.result/1.2"; returns the minor version.
 std::int64_t read_schema(const JsonCursor& cursor) {
@@ -89,6 +89,18 @@ void read_cases(const JsonCursor& cursor, const std::string& where, Result& resu
   }
 }
 
+void read_end_to_end(const JsonCursor& cursor, Result& result) {
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const auto& item : cursor.items()) {
+    EndToEndRow row = end_to_end_from_json(item);
+    if (!seen.emplace(row.point(), row.variant()).second) {
+      item.fail("the point " + row.point() + " appears twice",
+                "a result holds each point once, or once per variant");
+    }
+    result.end_to_end.push_back(std::move(row));
+  }
+}
+
 // The rows that other tools read must be of the cases that we read: as many as there are samples,
 // or as many as are written of them (older files hold a row for each).
 void check_rows(const JsonCursor& cursor, const Result& result) {
@@ -141,7 +153,7 @@ Json context_to_json(const Result& result) {
 }
 
 std::string result_to_text(const Result& result) {
-  std::vector<std::string> comparisons, cases, rows;
+  std::vector<std::string> comparisons, cases, end_to_end, rows;
   for (const auto& comparison : result.comparisons)
     comparisons.push_back(to_line(comparison_to_json(comparison)));
   std::int64_t family = 0;
@@ -150,6 +162,7 @@ std::string result_to_text(const Result& result) {
     for (const auto& row : benchmark_rows(record, family)) rows.push_back(to_line(row));
     if (record.measured() != nullptr) ++family;
   }
+  for (const auto& row : result.end_to_end) end_to_end.push_back(to_line(to_json(row)));
   std::string schema = std::string(schema_prefix) + std::to_string(major_version);
   if (result.minor_version > 0) schema += "." + std::to_string(result.minor_version);
   std::string text = "{\n\"schema\": " + to_line(schema) +
@@ -158,6 +171,10 @@ std::string result_to_text(const Result& result) {
   text += ",\n";
   append_lines(text, "cases", cases);
   text += ",\n";
+  if (!end_to_end.empty()) {  // files of layers are as they always were
+    append_lines(text, "end_to_end", end_to_end);
+    text += ",\n";
+  }
   append_lines(text, "benchmarks", rows);
   if (result.unknown.is_object()) {
     for (const auto& [key, value] : result.unknown.items())
@@ -193,6 +210,7 @@ LoadedResult read_result(const std::string& text, const std::string& where) {
       result.comparisons.push_back(read_comparison(item));
   }
   if (const auto cases = part("cases")) read_cases(*cases, where, result);
+  if (const auto rows = top.find("end_to_end")) read_end_to_end(*rows, result);
   if (!parsed.stopped) check_rows(top.at("benchmarks"), result);
   for (const auto& [key, value] : parsed.root->items()) {
     if (std::find(top_keys.begin(), top_keys.end(), key) == top_keys.end())
@@ -201,6 +219,9 @@ LoadedResult read_result(const std::string& text, const std::string& where) {
   if (parsed.stopped) {
     loaded.truncated = where + ": cut at " + *parsed.stopped +
                        "; whole cases read: " + std::to_string(result.cases.size());
+    if (!result.end_to_end.empty())
+      *loaded.truncated +=
+          ", serving and accuracy rows: " + std::to_string(result.end_to_end.size());
   }
   return loaded;
 }

@@ -55,6 +55,20 @@ Result sample(double factor, int samples) {
   comparison.b = result.cases[1].id();
   comparison.pairs = 9;
   result.comparisons = {comparison};
+  const std::string digest(64, 'a');
+  result.end_to_end = {
+      {.op = "serve",
+       .model = "org/model",
+       .labels = {{"input_output", "512-512"}, {"concurrency", "8"}},
+       .numbers = {{"ttft_ms.mean", 982.67}},
+       .source = {.file = "paste.txt", .lines = {3, 9}, .sha256 = digest, .tool = "a table"},
+       .unknown = {{"note", "kept"}}},
+      {.op = "eval",
+       .labels = {{"task", "t"}},
+       .numbers = {{"value", -0.5}, {"stderr", 0.25}, {"samples", 3}},
+       .lower_is_better = true,
+       .questions = Questions{.right = {0, 2}, .wrong = {1}, .sha256 = digest},
+       .source = {.file = "r.json", .pointer = "/results/t", .sha256 = digest, .tool = "a tool"}}};
   return result;
 }
 

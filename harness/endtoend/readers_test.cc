@@ -1,9 +1,10 @@
-#include "harness/endtoend/end_to_end.h"
+#include "harness/endtoend/readers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/endtoend/samples.h"
+#include <functional>
+
 #include "reference/base/input_error.h"
 #include "reference/base/text_file.h"
 
@@ -37,7 +38,8 @@ TEST(Pasted, AServingBlockGivesEveryNumberAndKeepsWhatItDoesNotKnow) {
   EXPECT_EQ(rows[0].number("ttft_ms.p99"), 1199.93);
   EXPECT_EQ(rows[0].number("itl_ms.median"), 29.34);
   EXPECT_EQ(rows[0].unknown["Peak requests held"], 12);
-  EXPECT_EQ(rows[0].source, "paste.txt:1");
+  EXPECT_EQ(rows[0].source.text(), "paste.txt:1");
+  EXPECT_EQ(rows[0].source.tool, "vllm bench serve, its printed block");
 }
 
 TEST(Pasted, ThroughputLines) {
@@ -92,12 +94,15 @@ TEST(Pasted, AColumnPerVariantAndNoAverages) {
       "16384-2048\t126817.12\t131106.68\nAverage\t24749.45\t24955.37\n\n"
       "TPOT (ms)\n\nISL-OSL\tUntuned\tTuned\n512-512\t35.04\t33.18\n",
       "p");
-  ASSERT_THAT(rows, SizeIs(6));
+  ASSERT_THAT(rows, SizeIs(4));
   EXPECT_EQ(rows[0].model, "org/model-a");
   EXPECT_EQ(rows[0].labels.at("variant"), "Untuned");
   EXPECT_EQ(rows[3].labels.at("input_output"), "16384-2048");
   EXPECT_EQ(rows[3].number("ttft_ms.mean"), 131106.68);
-  EXPECT_EQ(rows[5].number("tpot_ms.mean"), 33.18);
+  // Another number of the same point joins its row, which names both lines.
+  EXPECT_EQ(rows[1].number("ttft_ms.mean"), 982.67);
+  EXPECT_EQ(rows[1].number("tpot_ms.mean"), 33.18);
+  EXPECT_EQ(rows[1].source.text(), "p:6,13");
   EXPECT_EQ(rows[0].point(), rows[1].point());
   EXPECT_NE(rows[0].point(), rows[2].point());
 }
@@ -122,7 +127,9 @@ TEST(Pasted, PercentagesOfAnAccuracyTable) {
       read_pasted("Metric\tUntuned\tTuned\nexact_match, strict-match\t83.24%\t83.40%\n", "p");
   ASSERT_THAT(rows, SizeIs(2));
   EXPECT_EQ(rows[0].op, "eval");
-  EXPECT_DOUBLE_EQ(*rows[1].number("value"), 0.834);
+  EXPECT_EQ(rows[1].number("value"), 0.834);  // not 83.40 / 100, which rounds
+  EXPECT_EQ(rows[1].labels.at("metric"), "exact_match");
+  EXPECT_EQ(rows[1].labels.at("filter"), "strict-match");
   EXPECT_EQ(rows[1].number("stderr"), std::nullopt);
 }
 
@@ -162,7 +169,7 @@ TEST(ToolJson, AServingResultOfVllm) {
   EXPECT_EQ(rows[0].number("ttft_ms.mean"), 191.74);
   EXPECT_EQ(rows[0].number("itl_ms.p99"), 44.99);
   EXPECT_EQ(rows[0].unknown["rtfx"], 3);
-  EXPECT_FALSE(rows[0].unknown.contains("ttfts"));
+  EXPECT_EQ(rows[0].unknown["ttfts"], "a list of 2, not kept");
 }
 
 TEST(ToolJson, ThroughputAndLatencyResultsOfVllm) {
@@ -182,30 +189,126 @@ TEST(ToolJson, AnythingElseIsRefused) {
   EXPECT_THROW(read_tool_json("[]", "x"), InputError);
 }
 
-TEST(EndToEndRow, ComesBackFromJson) {
-  const EndToEndRow row{.op = "eval",
-                        .model = "m",
-                        .labels = {{"task", "t"}},
-                        .numbers = {{"value", 0.25}},
-                        .source = "f:1",
-                        .unknown = {{"k", 1}}};
-  const EndToEndRow back = end_to_end_from_json(to_json(row), "w");
-  EXPECT_EQ(to_json(back), to_json(row));
+TEST(JsonLines, AnswersOfSingleQuestions) {
+  const std::string file =
+      std::string(folder) + "samples_tiny_sums_2026-11-30T00-00-00.000001.jsonl";
+  const auto rows = read_json_lines(read_text_file(file), file);
+  ASSERT_THAT(rows, SizeIs(1));
+  EXPECT_EQ(rows[0].labels.at("metric"), "acc");
+  EXPECT_EQ(rows[0].labels.at("filter"), "none");
+  EXPECT_EQ(rows[0].number("value"), 0.5);
+  EXPECT_EQ(rows[0].number("samples"), 4);
+  EXPECT_THAT(rows[0].questions->right, testing::ElementsAre(0, 3));
+  EXPECT_THAT(rows[0].questions->wrong, testing::ElementsAre(1, 2));
+  // What the harness itself gave for these answers.
+  EXPECT_NEAR(*rows[0].number("stderr"), 0.28867513459481287, 1e-15);
 }
 
-TEST(Samples, PairsOfTwoRunsOfTheHarness) {
-  const auto read = [](const char* name) {
-    const std::string file = std::string(folder) + name;
-    return read_samples(read_text_file(file), "acc", file);
+TEST(JsonLines, TheTaskIsInTheNameThatTheHarnessGivesTheFile) {
+  const std::string line = R"({"doc_id": 0, "filter": "none", "metrics": ["acc"], "acc": 1.0})";
+  EXPECT_EQ(
+      read_json_lines(line, "a/samples_gsm8k_cot_2026-11-30T10-00-00.5.jsonl")[0].labels.at("task"),
+      "gsm8k_cot");
+}
+
+TEST(JsonLines, TruthIsRightOrWrong) {
+  const auto rows = read_json_lines(
+      "{\"doc_id\": 0, \"metrics\": [\"ok\"], \"ok\": true}\n"
+      "{\"doc_id\": 1, \"metrics\": [\"ok\"], \"ok\": false}\n",
+      "s");
+  EXPECT_THAT(rows[0].questions->right, testing::ElementsAre(0));
+}
+
+TEST(JsonLines, AScoreBetweenRightAndWrongHasNoQuestions) {
+  const auto rows = read_json_lines(
+      "{\"doc_id\": 0, \"metrics\": [\"f1\"], \"f1\": 0.25}\n"
+      "{\"doc_id\": 1, \"metrics\": [\"f1\"], \"f1\": 0.75}\n",
+      "s");
+  EXPECT_EQ(rows[0].number("value"), 0.5);
+  EXPECT_FALSE(rows[0].questions);
+}
+
+TEST(JsonLines, RunsThatWereAppendedToOneFile) {
+  const auto rows = read_json_lines(
+      "{\"request_throughput\": 1, \"max_concurrency\": 1}\n"
+      "{\"request_throughput\": 3, \"max_concurrency\": 4}\n",
+      "s");
+  ASSERT_THAT(rows, SizeIs(2));
+  EXPECT_EQ(rows[1].labels.at("concurrency"), "4");
+  EXPECT_EQ(rows[1].source.text(), "s:2");
+}
+
+std::string refusal(const std::function<void()>& read) {
+  try {
+    read();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Readers, BadInputIsOneLineWithFileAndLine) {
+  const auto pasted = [](const std::string& text) {
+    return refusal([&] { read_pasted(text, "p"); });
   };
-  const SampleScores a = read("lm_eval_samples_a.jsonl"), b = read("lm_eval_samples_b.jsonl");
-  // a answered questions 0 and 3 rightly, b none.
-  const Discordant pairs = discordant_of(b, a, "none", "b");
-  EXPECT_EQ(pairs.only_old, 2);
-  EXPECT_EQ(pairs.only_new, 0);
-  SampleScores fewer = a;
-  fewer.erase(fewer.begin());
-  EXPECT_THROW(discordant_of(b, fewer, "none", "b"), InputError);
+  EXPECT_EQ(pasted("Tasks\tVersion\tFilter\tn-shot\tMetric\t\tValue\t\tStderr\n"
+                   "t\t3\tnone\t5\tacc\t_\t0.9.2\t_\t0.1\n"),
+            "p:2: \"0.9.2\" is no number; a score or its standard error is expected there");
+  EXPECT_EQ(
+      pasted("Throughput: fast\n"),
+      "p:1: a Throughput: line of another form; Throughput: A requests/s, B total tokens/s, C "
+      "output tokens/s");
+  EXPECT_EQ(pasted("TTFT (ms)\nISL-OSL\tA\tB\n1-1\t5\n"),
+            "p:3: a row of 2 cells under a head of 3; as many cells as the head has");
+  EXPECT_THAT(pasted("speed\nISL-OSL\tA\n1-1\t5\n"), HasSubstr("p:2: the table is of speed"));
+  EXPECT_THAT(pasted("== Serving Benchmark Result ==\nMean TTFT (ms): x\n"),
+              HasSubstr("p:2: \"x\" is no number"));
+  EXPECT_THAT(pasted("== Serving Benchmark Result ==\n=====\n"), HasSubstr("p:1: a serving block"));
+  EXPECT_THAT(pasted("== Serving Benchmark Result ==\nMean TTFT (ms): 1\n"
+                     "== Serving Benchmark Result ==\n"),
+              HasSubstr("p:3: a block begins within the one of p:1"));
+  EXPECT_THAT(pasted("Processed prompts: 100%|#| 5/5 and so on\n"), HasSubstr("p:1: a progress"));
+  EXPECT_THAT(refusal([] { read_tool_json("{\"request_throughput\": \"1\"}", "j"); }),
+              HasSubstr("j:1: /request_throughput: found the string"));
+  EXPECT_THAT(refusal([] { read_tool_json("{\"request_throughput\": 1", "j"); }),
+              HasSubstr("j:1:"));
+  EXPECT_THAT(refusal([] { read_tool_json("{\"results\": {}}", "j"); }),
+              HasSubstr("j:1: /results"));
+  EXPECT_THAT(refusal([] {
+                read_json_lines("{\"doc_id\": 1, \"acc\": 1}\n{\"doc_id\": 1, \"acc\": 1}\n", "s");
+              }),
+              HasSubstr("s:2:1: /doc_id: question 1 appears twice"));
+}
+
+TEST(Readers, ALineOfMegabytesEndsNothing) {
+  for (const char* begin : {"Processed prompts: 100%", "Throughput: ", "vllm (pretrained=", "Mean ",
+                            "== Serving Benchmark Result ==\nMean TTFT (ms)", "Tasks\t", "| "}) {
+    EXPECT_THROW(read_pasted(begin + std::string(4'000'000, 'x'), "p"), InputError) << begin;
+    EXPECT_THROW(read_pasted(begin + std::string(4'000'000, ' ') + ":\n", "p"), InputError)
+        << begin;
+  }
+}
+
+TEST(Readers, AProgressBarThatIsSlowOrWroteOverItself) {
+  const auto rows = read_pasted(
+      "Processed prompts:  50%|##  | 2/4 [00:04<00:04,  2.00s/it, est. speed input: 1.00 toks/s, "
+      "output: 1.00 toks/s]\rProcessed prompts: 100%|####| 4/4 [00:10<00:00,  2.50s/it, est. speed "
+      "input: 4.00 toks/s, output: 8.00 toks/s]\n",
+      "p");
+  ASSERT_THAT(rows, SizeIs(1));
+  EXPECT_EQ(rows[0].number("requests_per_s"), 0.4);
+  EXPECT_EQ(rows[0].number("output_tokens_per_s"), 8);
+}
+
+TEST(Readers, ATableOfANewerHarnessAndAScoreOfWhichLessIsBetter) {
+  const auto rows = read_pasted(
+      "hf ({'pretrained': 'org/m', 'dtype': 'auto'}), gen_kwargs: ({}), limit: None\n"
+      "| Groups |Version|Filter|n-shot|Metric|   |Value |   |Stderr|\n"
+      "|--------|------:|------|-----:|------|---|-----:|---|-----:|\n"
+      "|wikitext|      2|none  |     0|bits_per_byte|↓  |0.7|±  |   N/A|\n",
+      "p");
+  EXPECT_EQ(rows[0].model, "org/m");
+  EXPECT_TRUE(rows[0].lower_is_better);
 }
 
 }  // namespace

@@ -1,0 +1,9 @@
+#pragma once
+
+#include "harness/commands/command.h"
+
+namespace moegauge {
+
+Action add_ingest(CLI::App& subcommand);
+
+}  // namespace moegauge
