@@ -336,7 +336,11 @@ void Computation::add_pairs(const ResidentExpert& expert, std::int64_t column, s
     for (std::int64_t c = 0; c < columns; ++c) {
       const double bias = expert.bias.empty() ? 0.0 : expert.bias[index(column + c)];
       const std::size_t from = index(p * columns + c), to = index(pair.token * k_ + column + c);
-      truth_.emulated[to] += round(numerics_.pair_out, (scratch.emulated[from] + bias) * weight);
+      // fp32 is no rounding point of its own here: the sum goes on in registers.
+      const double sum = numerics_.gemm2_out == Precision::fp32
+                             ? scratch.emulated[from]
+                             : round(numerics_.gemm2_out, scratch.emulated[from]);
+      truth_.emulated[to] += round(numerics_.pair_out, (sum + bias) * weight);
       truth_.unquantized[to] += (scratch.unquantized[from] + bias) * weight;
       truth_.magnitude[to] += (scratch.magnitude[from] + std::fabs(bias)) * std::fabs(weight);
     }

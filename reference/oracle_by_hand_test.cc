@@ -72,14 +72,15 @@ TEST(OracleByHand, RoundsTheOutputOnceToTheDtype) {
   EXPECT_EQ(truth.unquantized, (Doubles{40 + 80.0 / 1024, 40 + 40.0 / 1024}));
 }
 
-// K = N = 1: gate = 40 x, up = x, w2 = 1, x = 1 + 2^-7.
+// K = N = 1: gate = 40 x, up = x, x = 1 + 2^-7.
 struct OneByOne {
   Layer layer = {.experts = 1, .top_k = 1, .hidden_size = 1, .intermediate_size = 1};
   HeldInputs in = {
       .tokens = 1, .x = {to_bits(Dtype::bf16, 1.0078125f)}, .ids = {0}, .weights = {1}};
+  float w2 = 1;
   double y(const char* scheme_name, const Numerics& numerics) const {
     const auto scheme = make_scheme(scheme_name);
-    const HeldExperts experts(layer, *scheme, {{40, 1}}, {{1}});
+    const HeldExperts experts(layer, *scheme, {{40, 1}}, {{w2}});
     return truth_of(layer, *scheme, experts, in, numerics).emulated[0];
   }
 };
@@ -98,6 +99,16 @@ TEST(OracleByHand, RoundsTheActivationsOutputIfDeclared) {
   one.in.weights = {0.3f};
   EXPECT_EQ(one.y("fp8_ptpc", {}), 12.1875);
   EXPECT_EQ(one.y("fp8_ptpc", {.act_out = Precision::activation_dtype}), 12.25);
+}
+
+// 40.75 * 1.0078125 = 41.068, times 6.1 = 250.52, in bf16 (steps of 1) 251. Rounded before the
+// weight, 41.0 (steps of 1/4), it is 250.1 and 250.
+TEST(OracleByHand, RoundsTheSecondGemmsOutputBeforeTheWeightIfDeclared) {
+  OneByOne one;
+  one.w2 = 1.0078125f;
+  one.in.weights = {6.1f};
+  EXPECT_EQ(one.y("bf16", {}), 251);
+  EXPECT_EQ(one.y("bf16", {.gemm2_out = Precision::activation_dtype}), 250);
 }
 
 // Pairs 40.25 and 20.07 sum to 60.32, in bf16 (steps of 1/4) 60.25. Rounded by themselves, 20.07 is

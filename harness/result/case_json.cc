@@ -114,6 +114,10 @@ void put_check(Json& json, const CheckResult& check) {
   Json& numerics = json["numerics"];
   numerics["gemm1_out"] = word(precision_words, check.numerics.gemm1_out);
   numerics["act_out"] = word(precision_words, check.numerics.act_out);
+  // Of few kernels; files without it are of kernels that do not round there.
+  if (check.numerics.gemm2_out != Precision::fp32) {
+    numerics["gemm2_out"] = word(precision_words, check.numerics.gemm2_out);
+  }
   numerics["pair_out"] = word(precision_words, check.numerics.pair_out);
   numerics["weight_on_input"] = word(weight_on_input_words, check.numerics.weight_on_input);
   numerics["accumulate"] = word(accumulate_words, check.numerics.accumulate);

@@ -133,13 +133,15 @@ CheckResult read_check(const JsonCursor& top) {
   const auto precision = [&](const char* key) {
     return read_word<Precision>(numerics.at(key), precision_words, "precision");
   };
-  check.numerics = {.gemm1_out = precision("gemm1_out"),
-                    .act_out = precision("act_out"),
-                    .pair_out = precision("pair_out"),
-                    .weight_on_input = read_word<WeightOnInput>(numerics.at("weight_on_input"),
-                                                                weight_on_input_words, "place"),
-                    .accumulate = read_word<Accumulate>(numerics.at("accumulate"), accumulate_words,
-                                                        "accumulation")};
+  check.numerics = {
+      .gemm1_out = precision("gemm1_out"),
+      .act_out = precision("act_out"),
+      .gemm2_out = numerics.find("gemm2_out") ? precision("gemm2_out") : Precision::fp32,
+      .pair_out = precision("pair_out"),
+      .weight_on_input =
+          read_word<WeightOnInput>(numerics.at("weight_on_input"), weight_on_input_words, "place"),
+      .accumulate =
+          read_word<Accumulate>(numerics.at("accumulate"), accumulate_words, "accumulation")};
   check.checked = {.tokens = top.at("checked").at("tokens").integer(0, any_count),
                    .rows = top.at("checked").at("rows").integer(0, any_count)};
   refuse_contradictions(top.at("checked"), check.checked);
