@@ -19,6 +19,9 @@ enum class Accumulate : std::uint8_t {
 };
 
 struct Numerics {
+  // Of dequantised weights before they are multiplied: activation_dtype where a kernel turns them
+  // into a matrix of it for another's GEMM.
+  Precision weights = Precision::fp32;
   Precision gemm1_out = Precision::fp32;  // gate and up, before the activation
   Precision act_out =
       Precision::fp32;  // the activation's output, before the second GEMM's quantisation

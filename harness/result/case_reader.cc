@@ -133,10 +133,14 @@ CheckResult read_check(const JsonCursor& top) {
   const auto precision = [&](const char* key) {
     return read_word<Precision>(numerics.at(key), precision_words, "precision");
   };
+  const auto precision_or_fp32 = [&](const char* key) {
+    return numerics.find(key) ? precision(key) : Precision::fp32;
+  };
   check.numerics = {
+      .weights = precision_or_fp32("weights"),
       .gemm1_out = precision("gemm1_out"),
       .act_out = precision("act_out"),
-      .gemm2_out = numerics.find("gemm2_out") ? precision("gemm2_out") : Precision::fp32,
+      .gemm2_out = precision_or_fp32("gemm2_out"),
       .pair_out = precision("pair_out"),
       .weight_on_input =
           read_word<WeightOnInput>(numerics.at("weight_on_input"), weight_on_input_words, "place"),

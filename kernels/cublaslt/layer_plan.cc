@@ -294,7 +294,8 @@ class LibraryLayer final : public LoadedLayer {
 }  // namespace
 
 Numerics numerics_of(const Layer& layer, const LibraryScheme& scheme) {
-  return {.gemm1_out = keeps_wide_sums(layer) ? Precision::fp32 : Precision::activation_dtype,
+  return {.weights = scheme.integer_bits != 0 ? Precision::activation_dtype : Precision::fp32,
+          .gemm1_out = keeps_wide_sums(layer) ? Precision::fp32 : Precision::activation_dtype,
           .act_out = Precision::activation_dtype,
           .gemm2_out = Precision::activation_dtype,
           .pair_out = Precision::fp32,

@@ -23,6 +23,7 @@ Parts parts_of(const Problem& problem, const LibraryScheme& scheme, Role role) {
   if (scheme.scaling == Scaling::blocks) {
     scales = static_cast<std::size_t>((shape.rows + 127) / 128 * scale_pitch(shape.cols)) * 4;
   }
+  if (scheme.scaling == Scaling::tensor) scales = 4 * sizeof(float);
   const std::size_t bias =
       problem.layer.expert_bias ? static_cast<std::size_t>(shape.rows) * sizeof(float) : 0;
   return {bytes.values, scales, bytes.zero_points, bytes.group_index, bias};
@@ -39,15 +40,16 @@ MatrixBuffers allocate(const Parts& parts, std::size_t experts) {
 // One expert's matrix on the host; what uploads read must stay until the stream is synchronised.
 struct Host {
   MatrixStorage storage;
-  std::vector<float> block_scales = {}, bias = {};
+  std::vector<float> own_scales = {}, bias = {};
 
   void fill(const Problem& problem, const LibraryScheme& scheme, const ExpertSource& experts,
             std::int64_t expert) {
     const Matrix matrix = storage.view();
     experts.quantized(expert, matrix);
     if (scheme.scaling == Scaling::blocks) {
-      block_scales = pad_block_scales(matrix.scales, matrix.shape.cols);
+      own_scales = pad_block_scales(matrix.scales, matrix.shape.cols);
     }
+    if (scheme.scaling == Scaling::tensor) own_scales = repeat_scale(matrix.scales);
     if (!problem.layer.expert_bias) return;
     // A rank that does not add w2's bias adds zeros.
     bias.assign(static_cast<std::size_t>(matrix.shape.rows), 0.0f);
@@ -62,7 +64,7 @@ struct Host {
       if (!from.empty()) buffer.upload(stream, from, expert * from.size());
     };
     part(matrix.values, to.values);
-    part(block_scales.empty() ? matrix.scales : std::as_bytes(std::span(block_scales)), to.scales);
+    part(own_scales.empty() ? matrix.scales : std::as_bytes(std::span(own_scales)), to.scales);
     part(matrix.zero_points, to.zero_points);
     part(matrix.group_index, to.group_index);
     part(std::as_bytes(std::span(bias)), to.bias);
@@ -93,6 +95,12 @@ std::vector<float> pad_block_scales(std::span<const std::byte> scales, std::int6
                 own * sizeof(float));
   }
   return padded;
+}
+
+std::vector<float> repeat_scale(std::span<const std::byte> scale) {
+  float value = 0;
+  std::memcpy(&value, scale.data(), sizeof value);
+  return {value, value, value, value};
 }
 
 std::int64_t weight_set_bytes(const Problem& problem, const LibraryScheme& scheme) {

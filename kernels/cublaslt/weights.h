@@ -11,7 +11,8 @@
 
 namespace moegauge::cublaslt {
 
-// Expert after expert. Scales of 128x128 blocks: a row of blocks has a multiple of four.
+// Expert after expert; the library wants scales that begin at multiples of 16 bytes. Those of 128x128
+// blocks: a row of blocks has a multiple of four; one for a whole matrix is there four times.
 struct MatrixBuffers {
   cuda::Buffer values, scales, zero_points, group_index, bias;
   std::array<const cuda::Buffer*, 5> all() const {
@@ -35,5 +36,7 @@ std::int64_t weight_set_bytes(const Problem& problem, const LibraryScheme& schem
 std::int64_t scale_pitch(std::int64_t columns);
 // Canonical scales of blocks with rows of scale_pitch; what is added is zero.
 std::vector<float> pad_block_scales(std::span<const std::byte> scales, std::int64_t columns);
+// One scale of a matrix as 16 bytes.
+std::vector<float> repeat_scale(std::span<const std::byte> scale);
 
 }  // namespace moegauge::cublaslt

@@ -16,6 +16,11 @@ TEST(BlockScales, AreRoundedUpToFourBlocksARow) {
             (std::vector<float>{1, 2, 3, 0, 4, 5, 6, 0}));
 }
 
+TEST(TensorScale, BeginsAtAMultipleOf16Bytes) {
+  const std::vector<float> scale = {0.25f};
+  EXPECT_EQ(repeat_scale(std::as_bytes(std::span(scale))), (std::vector<float>(4, 0.25f)));
+}
+
 TEST(WeightBytes, AreThoseOfCanonicalStorage) {
   const Problem problem = {{.experts = 3, .top_k = 1, .hidden_size = 256, .intermediate_size = 64},
                            make_scheme("w4a16_g128"),
