@@ -267,8 +267,7 @@ void Computation::first_gemm_block(const ResidentExpert& expert, std::int64_t bl
   const View emulated = {Scratch::reserve(scratch.emulated, rows * width), rows, width, width};
   const View unquantized = {Scratch::reserve(scratch.unquantized, rows * width), rows, width,
                             width};
-  gemm_.multiply({expert.emulated_x.data(), rows, k_, k_},
-                 {weights, width, k_, k_}, emulated);
+  gemm_.multiply({expert.emulated_x.data(), rows, k_, k_}, {weights, width, k_, k_}, emulated);
   gemm_.multiply({expert.unquantized_x.data(), rows, k_, k_},
                  {expert.weights.original(parts, scratch.original, scratch.weights), width, k_, k_},
                  unquantized);

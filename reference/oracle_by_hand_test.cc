@@ -111,8 +111,9 @@ TEST(OracleByHand, RoundsTheSecondGemmsOutputBeforeTheWeightIfDeclared) {
   EXPECT_EQ(one.y("bf16", {.gemm2_out = Precision::activation_dtype}), 250);
 }
 
-// Int8: up is 127 * bf16(1 / 127) = 0.99994, gate 127 * bf16(40 / 127) = 39.9355, so h = 40.25 * 1.0078,
-// as bf16 (steps of 1/4) 40.5. Rounded to bf16 the weights are 1 and 40 again: RoundsTheFirst... above.
+// Int8: up is 127 * bf16(1 / 127) = 0.99994, gate 127 * bf16(40 / 127) = 39.9355, so h = 40.25
+// * 1.0078, as bf16 (steps of 1/4) 40.5. Rounded to bf16 the weights are 1 and 40 again:
+// RoundsTheFirst... above.
 TEST(OracleByHand, RoundsTheDequantisedWeightsIfDeclared) {
   EXPECT_EQ(OneByOne().y("w8a16_channel", {}), 40.5);
   EXPECT_EQ(OneByOne().y("w8a16_channel", {.weights = Precision::activation_dtype}), 40.75);

@@ -104,6 +104,20 @@ class LibraryPlan final : public Plan {
     return seconds;
   }
 
+  // The host's wait for the counts is part of `prepare`.
+  Expected<std::map<std::string, double>, Fault> stage_seconds(const RunRequest& request) override {
+    std::map<std::string, double> seconds;
+    auto fault = guarded([&] {
+      resident_->gpu.make_current();
+      seconds = calls_.stage_seconds(
+          request, [this](std::int64_t call, const RunRequest& r, cuda::StageClock& clock) {
+            launch(call, r, &clock);
+          });
+    });
+    if (fault) return Unexpected{std::move(*fault)};
+    return seconds;
+  }
+
   std::optional<DeviceState> state() const override { return cuda::state_of(resident_->gpu); }
 
   std::optional<Fault> fetch(int slot, std::span<std::uint16_t> y) override {
@@ -119,14 +133,18 @@ class LibraryPlan final : public Plan {
   const LibraryScheme& scheme() const { return resident_->scheme; }
   const Stream& stream() const { return resident_->stream; }
 
-  void launch(std::int64_t call, const RunRequest& request) {
+  void launch(std::int64_t call, const RunRequest& request, cuda::StageClock* clock = nullptr) {
     if (tokens_ == 0) return;
+    const auto mark = [clock](const char* stage) {
+      if (clock != nullptr) clock->mark(stage);
+    };
     const std::size_t slot = request.slot_of(call, slots_.size());
     const WeightSet& weights = resident_->weights[request.set_of(call, resident_->weights.size())];
     moe::LayerArgs args = buffers_.bind(slots_[slot], weights);
     moe::LibraryArgs around = buffers_.library_args();
     prepare(args);
     const RowCounts& rows = request.launch == Launch::graph ? slot_rows_[slot] : read_back_rows();
+    mark("prepare");
     const auto all = std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
     void* pointers[] = {&args, &around};
     const auto a_block_each = [&](Stage stage, std::int64_t count) {
@@ -139,16 +157,20 @@ class LibraryPlan final : public Plan {
       multiply(
           Role::w13, gemm1_, rows, weights.w13,
           {.rows = address(args.x_rows), .out = address(around.gate_up), .row_scale = x_scale});
+      mark("gemm1");
       a_block_each(Stage::activation, all);
       if (program_.has(Stage::quantise)) a_block_each(Stage::quantise, all);
       const CUdeviceptr h_scale = regroup(around.h_scale, args, layer().intermediate_size);
+      mark("activation");
       const bool codes = scheme().element_bytes == 1;
       multiply(Role::w2, gemm2_, rows, weights.w2,
                {.rows = codes ? address(around.h_codes) : address(around.h),
                 .out = address(around.down),
                 .row_scale = h_scale});
+      mark("gemm2");
     }
     a_block_each(Stage::reduce, tokens_);
+    mark("reduce");
   }
 
   void prepare(const moe::LayerArgs& args) const {

@@ -11,8 +11,9 @@
 
 namespace moegauge::cublaslt {
 
-// Expert after expert; the library wants scales that begin at multiples of 16 bytes. Those of 128x128
-// blocks: a row of blocks has a multiple of four; one for a whole matrix is there four times.
+// Expert after expert; the library wants scales that begin at multiples of 16 bytes. Those of
+// 128x128 blocks: a row of blocks has a multiple of four; one for a whole matrix is there four
+// times.
 struct MatrixBuffers {
   cuda::Buffer values, scales, zero_points, group_index, bias;
   std::array<const cuda::Buffer*, 5> all() const {

@@ -78,6 +78,19 @@ class CudaPlan final : public Plan {
     return seconds;
   }
 
+  Expected<std::map<std::string, double>, Fault> stage_seconds(const RunRequest& request) override {
+    std::map<std::string, double> seconds;
+    auto fault = guarded([&] {
+      resident_->gpu.make_current();
+      seconds = calls_.stage_seconds(
+          request, [this](std::int64_t call, const RunRequest& r, StageClock& clock) {
+            launch(arguments(call, r), &clock);
+          });
+    });
+    if (fault) return Unexpected{std::move(*fault)};
+    return seconds;
+  }
+
   std::optional<DeviceState> state() const override { return state_of(resident_->gpu); }
 
   std::optional<Fault> fetch(int slot, std::span<std::uint16_t> y) override {
@@ -92,13 +105,13 @@ class CudaPlan final : public Plan {
   const Layer& layer() const { return resident_->problem.layer; }
   const Stream& stream() const { return resident_->stream; }
 
-  LaunchShape layer_shape(unsigned blocks) const {
+  LaunchShape layer_shape(unsigned blocks, bool overlaps = true) const {
     return {
         .grid = {blocks, 1, 1},
         .block = moe::kLayerThreads,
         .shared_bytes = static_cast<unsigned>(shared_bytes(layer(), resident_->scheme, config_)),
         .cluster = static_cast<unsigned>(config_.cluster),
-        .overlaps_previous = true};
+        .overlaps_previous = overlaps};
   }
 
   moe::LayerArgs arguments(std::int64_t call, const RunRequest& request) const {
@@ -106,22 +119,32 @@ class CudaPlan final : public Plan {
                            resident_->weights[request.set_of(call, resident_->weights.size())]);
   }
 
-  void launch(const moe::LayerArgs& given) const {
+  // With a clock: no kernel begins before the one ahead of it has ended.
+  void launch(const moe::LayerArgs& given, StageClock* clock = nullptr) const {
     if (tokens_ == 0) return;
+    const auto mark = [clock](const char* stage) {
+      if (clock != nullptr) clock->mark(stage);
+    };
+    const bool overlaps = clock == nullptr;
     moe::LayerArgs args = given;
     void* pointers[] = {&args};
     const auto m = static_cast<unsigned>(tokens_);
     const bool from_amax = resident_->scheme.tensor_scale == TensorScale::from_amax;
     launch_prepare({.count = &program_.kernel(Stage::count),
                     .prepare = &program_.kernel(Stage::prepare),
-                    .amax = from_amax ? &program_.kernel(Stage::amax) : nullptr},
+                    .amax = from_amax ? &program_.kernel(Stage::amax) : nullptr,
+                    .overlapping = overlaps},
                    args, resident_->gpu, stream());
-    program_.kernel(Stage::layer).launch(stream(), layer_shape(layer_blocks_), pointers);
+    mark("prepare");
+    // One kernel does both GEMMs and what is between them.
+    program_.kernel(Stage::layer).launch(stream(), layer_shape(layer_blocks_, overlaps), pointers);
+    mark("gemm1 to gemm2");
     if (layer().top_k > 1 && args.combined == 0) {
       program_.kernel(Stage::combine)
           .launch(stream(),
-                  {.grid = {m, 1, 1}, .block = moe::kCombineThreads, .overlaps_previous = true},
+                  {.grid = {m, 1, 1}, .block = moe::kCombineThreads, .overlaps_previous = overlaps},
                   pointers);
+      mark("reduce");
     }
   }
 

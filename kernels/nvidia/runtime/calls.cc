@@ -59,6 +59,37 @@ double Calls::run(const RunRequest& request, const LaunchCall& launch) {
   });
 }
 
+StageClock::StageClock(const Stream& stream) : stream_(&stream) {
+  events_.emplace_back().record(stream);
+}
+
+void StageClock::mark(const char* stage) {
+  events_.emplace_back().record(*stream_);
+  stages_.push_back(stage);
+}
+
+void StageClock::add_to(std::map<std::string, double>& seconds) const {
+  for (std::size_t i = 0; i < stages_.size(); ++i) {
+    seconds[stages_[i]] += events_[i + 1].seconds_since(events_[i]);
+  }
+}
+
+std::map<std::string, double> Calls::stage_seconds(const RunRequest& request,
+                                                   const LaunchStages& launch) const {
+  RunRequest eager = request;
+  eager.launch = Launch::eager;
+  const std::int64_t calls = std::clamp<std::int64_t>(turn_, 8, 64);
+  std::map<std::string, double> seconds, warm_up;
+  for (std::int64_t i = -1; i < calls; ++i) {
+    if (eager.cache == Cache::cold) flush_->fill(*stream_, static_cast<unsigned char>(i));
+    StageClock clock(*stream_);
+    launch(std::max<std::int64_t>(i, 0), eager, clock);
+    clock.add_to(i < 0 ? warm_up : seconds);
+  }
+  for (auto& [stage, sum] : seconds) sum /= static_cast<double>(calls);
+  return seconds;
+}
+
 // Seconds on the device between two events around `work`.
 double Calls::timed(const std::function<void()>& work) const {
   begin_.record(*stream_);

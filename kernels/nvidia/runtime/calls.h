@@ -2,8 +2,10 @@
 // the L2 cache, or as graphs.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -20,6 +22,21 @@ struct Slot {
   Buffer x, topk_ids, topk_weights, y;
 };
 
+// The ends of one call's stages, as events on its stream.
+class StageClock {
+ public:
+  explicit StageClock(const Stream& stream);
+  // Everything launched since the mark before, or since the clock was made, is this stage.
+  void mark(const char* stage);
+  // Waits for the last mark.
+  void add_to(std::map<std::string, double>& seconds) const;
+
+ private:
+  const Stream* stream_;
+  std::deque<Event> events_;  // one more than stages
+  std::vector<const char*> stages_;
+};
+
 class Calls {
  public:
   // Puts the launches of one call on the stream.
@@ -31,6 +48,11 @@ class Calls {
 
   // Total seconds of the request's calls by the device's clock.
   double run(const RunRequest& request, const LaunchCall& launch);
+  // Runnable::stage_seconds: over a turn of slots and weight sets, eight calls at least.
+  using LaunchStages =
+      std::function<void(std::int64_t call, const RunRequest& request, StageClock& clock)>;
+  std::map<std::string, double> stage_seconds(const RunRequest& request,
+                                              const LaunchStages& launch) const;
   // What was captured no longer holds.
   void forget_graphs() { graphs_.clear(); }
 
