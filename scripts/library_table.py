@@ -97,13 +97,13 @@ def page(results):
     return lines
 
 
-def main(files):
+def text(files):
     results = {}
     for name in files:
         with open(name, encoding="utf-8") as file:
             results[name] = json.load(file)
-    print("\n".join(page(results)).rstrip())
+    return "\n".join(page(results)).rstrip() + "\n"
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.stdout.write(text(sys.argv[1:]))
