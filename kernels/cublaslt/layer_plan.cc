@@ -1,5 +1,6 @@
 #include "kernels/cublaslt/layer_plan.h"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
