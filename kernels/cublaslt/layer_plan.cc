@@ -317,12 +317,12 @@ class LibraryLayer final : public LoadedLayer {
 }  // namespace
 
 Numerics numerics_of(const Layer& layer, const LibraryScheme& scheme) {
-  return {.weights = scheme.integer_bits != 0 ? Precision::activation_dtype : Precision::fp32,
-          .gemm1_out = keeps_wide_sums(layer) ? Precision::fp32 : Precision::activation_dtype,
+  return {.gemm1_out = keeps_wide_sums(layer) ? Precision::fp32 : Precision::activation_dtype,
           .act_out = Precision::activation_dtype,
-          .gemm2_out = Precision::activation_dtype,
           .pair_out = Precision::fp32,
-          .accumulate = scheme.element_bytes == 1 ? Accumulate::reduced : Accumulate::fp32};
+          .accumulate = scheme.element_bytes == 1 ? Accumulate::reduced : Accumulate::fp32,
+          .weights = scheme.integer_bits != 0 ? Precision::activation_dtype : Precision::fp32,
+          .gemm2_out = Precision::activation_dtype};
 }
 
 std::vector<std::int32_t> count_rows(const Layer& layer, std::span<const std::int32_t> topk_ids) {
