@@ -145,6 +145,14 @@ class Runnable {
   virtual std::optional<Fault> poison() = 0;
   // Runs the calls and returns their total seconds by the device's own clock.
   virtual Expected<double, Fault> run(const RunRequest& request) = 0;
+  // Mean seconds of each stage of one call, by events between its launches: calls one after
+  // another, launched eagerly, no stage begun before the one ahead of it has ended, which is not
+  // how run() goes about it: they add up to more than a call takes. Empty where stages cannot be
+  // told apart.
+  virtual Expected<std::map<std::string, double>, Fault> stage_seconds(
+      const RunRequest& /*request*/) {
+    return std::map<std::string, double>();
+  }
   // What the device tells right now, asked after every timed row; nothing where it tells nothing.
   virtual std::optional<DeviceState> state() const { return std::nullopt; }
 };

@@ -26,6 +26,12 @@ struct Numerics {
       Precision::fp32;  // weighted output of one (token, expert) pair before the sum
   WeightOnInput weight_on_input = WeightOnInput::gemm1;
   Accumulate accumulate = Accumulate::fp32;
+  // Of dequantised weights before they are multiplied: activation_dtype where a kernel turns them
+  // into a matrix of it for another's GEMM.
+  Precision weights = Precision::fp32;
+  // The second GEMM's output before bias and router weight, where kernels of their own add and
+  // multiply those: of a library, whose GEMM ends with a rounding.
+  Precision gemm2_out = Precision::fp32;
 
   friend bool operator==(const Numerics&, const Numerics&) = default;
 };

@@ -115,6 +115,10 @@ class Computation {
   bool weight_at_x() const {
     return layer_.router_weight_on_input && numerics_.weight_on_input == WeightOnInput::x;
   }
+  void round_weights(std::span<double> weights) const {
+    if (numerics_.weights == Precision::fp32) return;
+    for (double& w : weights) w = round_to(layer_.dtype, w);
+  }
   double round(Precision precision, double value) const {
     return precision == Precision::fp32 ? static_cast<double>(static_cast<float>(value))
                                         : round_to(layer_.dtype, value);
@@ -258,11 +262,12 @@ void Computation::first_gemm_block(const ResidentExpert& expert, std::int64_t bl
   std::vector<RowRange> parts = {{begin, end}, {n_ + begin, n_ + end}};
   if (layer_.gate_up_order == GateUpOrder::interleaved) parts = {{2 * begin, 2 * end}};
 
+  double* const weights = expert.weights.emulated(parts, scratch.weights);
+  round_weights({weights, index(width * k_)});
   const View emulated = {Scratch::reserve(scratch.emulated, rows * width), rows, width, width};
   const View unquantized = {Scratch::reserve(scratch.unquantized, rows * width), rows, width,
                             width};
-  gemm_.multiply({expert.emulated_x.data(), rows, k_, k_},
-                 {expert.weights.emulated(parts, scratch.weights), width, k_, k_}, emulated);
+  gemm_.multiply({expert.emulated_x.data(), rows, k_, k_}, {weights, width, k_, k_}, emulated);
   gemm_.multiply({expert.unquantized_x.data(), rows, k_, k_},
                  {expert.weights.original(parts, scratch.original, scratch.weights), width, k_, k_},
                  unquantized);
@@ -320,6 +325,7 @@ void Computation::second_gemm_block(const ResidentExpert& expert, std::int64_t b
                    {Scratch::reserve(out, rows * width), rows, width, width});
   };
   double* const emulated = expert.weights.emulated({&part, 1}, scratch.weights);
+  round_weights({emulated, index(width * n_)});
   multiply(h_, emulated, scratch.emulated);
   std::transform(emulated, emulated + width * n_, emulated, [](double w) { return std::fabs(w); });
   multiply(h_magnitude_, emulated, scratch.magnitude);
@@ -336,7 +342,11 @@ void Computation::add_pairs(const ResidentExpert& expert, std::int64_t column, s
     for (std::int64_t c = 0; c < columns; ++c) {
       const double bias = expert.bias.empty() ? 0.0 : expert.bias[index(column + c)];
       const std::size_t from = index(p * columns + c), to = index(pair.token * k_ + column + c);
-      truth_.emulated[to] += round(numerics_.pair_out, (scratch.emulated[from] + bias) * weight);
+      // fp32 is no rounding point of its own here: the sum goes on in registers.
+      const double sum = numerics_.gemm2_out == Precision::fp32
+                             ? scratch.emulated[from]
+                             : round(numerics_.gemm2_out, scratch.emulated[from]);
+      truth_.emulated[to] += round(numerics_.pair_out, (sum + bias) * weight);
       truth_.unquantized[to] += (scratch.unquantized[from] + bias) * weight;
       truth_.magnitude[to] += (scratch.magnitude[from] + std::fabs(bias)) * std::fabs(weight);
     }

@@ -72,14 +72,15 @@ TEST(OracleByHand, RoundsTheOutputOnceToTheDtype) {
   EXPECT_EQ(truth.unquantized, (Doubles{40 + 80.0 / 1024, 40 + 40.0 / 1024}));
 }
 
-// K = N = 1: gate = 40 x, up = x, w2 = 1, x = 1 + 2^-7.
+// K = N = 1: gate = 40 x, up = x, x = 1 + 2^-7.
 struct OneByOne {
   Layer layer = {.experts = 1, .top_k = 1, .hidden_size = 1, .intermediate_size = 1};
   HeldInputs in = {
       .tokens = 1, .x = {to_bits(Dtype::bf16, 1.0078125f)}, .ids = {0}, .weights = {1}};
+  float w2 = 1;
   double y(const char* scheme_name, const Numerics& numerics) const {
     const auto scheme = make_scheme(scheme_name);
-    const HeldExperts experts(layer, *scheme, {{40, 1}}, {{1}});
+    const HeldExperts experts(layer, *scheme, {{40, 1}}, {{w2}});
     return truth_of(layer, *scheme, experts, in, numerics).emulated[0];
   }
 };
@@ -98,6 +99,24 @@ TEST(OracleByHand, RoundsTheActivationsOutputIfDeclared) {
   one.in.weights = {0.3f};
   EXPECT_EQ(one.y("fp8_ptpc", {}), 12.1875);
   EXPECT_EQ(one.y("fp8_ptpc", {.act_out = Precision::activation_dtype}), 12.25);
+}
+
+// 40.75 * 1.0078125 = 41.068, times 6.1 = 250.52, in bf16 (steps of 1) 251. Rounded before the
+// weight, 41.0 (steps of 1/4), it is 250.1 and 250.
+TEST(OracleByHand, RoundsTheSecondGemmsOutputBeforeTheWeightIfDeclared) {
+  OneByOne one;
+  one.w2 = 1.0078125f;
+  one.in.weights = {6.1f};
+  EXPECT_EQ(one.y("bf16", {}), 251);
+  EXPECT_EQ(one.y("bf16", {.gemm2_out = Precision::activation_dtype}), 250);
+}
+
+// Int8: up is 127 * bf16(1 / 127) = 0.99994, gate 127 * bf16(40 / 127) = 39.9355, so h = 40.25
+// * 1.0078, as bf16 (steps of 1/4) 40.5. Rounded to bf16 the weights are 1 and 40 again:
+// RoundsTheFirst... above.
+TEST(OracleByHand, RoundsTheDequantisedWeightsIfDeclared) {
+  EXPECT_EQ(OneByOne().y("w8a16_channel", {}), 40.5);
+  EXPECT_EQ(OneByOne().y("w8a16_channel", {.weights = Precision::activation_dtype}), 40.75);
 }
 
 // Pairs 40.25 and 20.07 sum to 60.32, in bf16 (steps of 1/4) 60.25. Rounded by themselves, 20.07 is

@@ -7,6 +7,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import field_table
+import library_table
 import ops_table
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -22,6 +23,11 @@ class DocsTables(unittest.TestCase):
         page = pathlib.Path("docs/performance/field-cpu.md").read_text()
         made = field_table.report([CPU % suite for suite in field_table.SUITES])
         self.assertEqual(page, made, "make it anew: scripts/field_table.py (its files in the order of the page)")
+
+    def test_the_library_baseline(self):
+        files = ["results/baselines/NVIDIA_H200/%s.json" % suite for suite in ("library-h200", "wna16-expert-scaling-h200")]
+        page = pathlib.Path("docs/performance/library-h200.md").read_text()
+        self.assertEqual(page, library_table.text(files), "make it anew: scripts/library_table.py")
 
     def test_the_table_of_single_ops(self):
         made = ops_table.table(CPU % "ops-cpu")

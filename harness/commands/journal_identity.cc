@@ -58,7 +58,8 @@ std::string effort(const MeasureSettings& s) {
   text << s.stopping.seconds_per_member << " s or " << s.stopping.max_rounds << " rounds, "
        << s.stopping.min_rows << " rows of " << s.row_seconds << " s at least, "
        << s.stopping.relative_interval << " at " << s.stopping.confidence << ", "
-       << s.max_weight_sets << " weight sets or " << s.max_weight_bytes << " bytes at most";
+       << s.max_weight_sets << " weight sets or " << s.max_weight_bytes << " bytes at most"
+       << (s.stages ? ", with stages" : "");
   return text.str();
 }
 

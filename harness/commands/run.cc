@@ -56,6 +56,7 @@ struct RunOptions {
   std::string budget;
   std::string timeout = "300s";
   std::uint64_t seed = 0;
+  bool stages = false;
   bool quiet = false;
   std::string dump;
   std::string weights;
@@ -89,6 +90,10 @@ void declare_options(CLI::App& app, RunOptions& o) {
       "size, then two more, and so on, in the suite's order");
   app.add_option("--timeout", o.timeout, "Time limit of one case [300s]");
   add_seed(app, o.seed, "Seed of all weights and inputs [0]");
+  app.add_flag(
+      "--stages", o.stages,
+      "Each ok layer's stage times too, where its backend tells them: launched eagerly with\n"
+      "events between the stages, so that nothing overlaps and they add up to more");
   app.add_flag("--quiet", o.quiet, "No progress");
   auto* weights = app.add_option(
       "--weights", o.weights, "Take shape, scheme and experts from this Hugging Face checkpoint");
@@ -202,6 +207,7 @@ Journaled open_journal(const fs::path& out, const std::string& header, bool resu
 RunnerSettings runner_settings(const RunOptions& o, const Suite& suite) {
   RunnerSettings settings;
   settings.measure.seed = o.seed;
+  settings.measure.stages = o.stages;
   double& seconds = settings.measure.stopping.seconds_per_member;
   seconds = suite.seconds_per_case.value_or(seconds);
   if (!o.selection.iterate.empty()) {

@@ -84,7 +84,8 @@ Point LayerSession::draw_point(const CaseCoordinates& c, bool graphs) const {
               .launch = c.launch == "graph" ? Launch::graph : Launch::eager,
               .check = {},
               .timed = {},
-              .quantization_of = workload_->quantization_of()};
+              .quantization_of = workload_->quantization_of(),
+              .stages = setup_.settings.stages};
   // Rows that somebody gave are all checked, however many: it may be any one that matters.
   const bool given = workload_->given_rows() != GivenRows::none;
   const std::int64_t pool_rows = given ? c.tokens : std::min(c.tokens, kPoolRows);

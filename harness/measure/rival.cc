@@ -87,6 +87,11 @@ std::optional<Fault> Rival::pilot(const Point& point, double row_seconds) {
 }
 
 std::optional<Unmeasured> Rival::check_again(const Point& point, const Truth& truth) {
+  if (point.stages) {
+    auto seconds = plan_->stage_seconds(timing_->request());
+    if (!seconds) return from_fault(seconds.error());
+    stage_seconds_ = std::move(*seconds);
+  }
   // Where the truth itself overflows, so may a timed output.
   const bool truth_is_finite =
       std::ranges::all_of(truth.emulated, [](double value) { return std::isfinite(value); });
@@ -107,6 +112,7 @@ std::optional<Unmeasured> Rival::check_again(const Point& point, const Truth& tr
 Measured Rival::measured(MemberRows rows, std::int64_t rounds) {
   Measured result = timing_->measured(std::move(rows), rounds, work_);
   result.check = check_;
+  for (const auto& [stage, seconds] : stage_seconds_) result.stages_us[stage] = seconds * 1e6;
   result.extrapolated = prepared_.extrapolated;
   return result;
 }

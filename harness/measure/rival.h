@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +27,7 @@ struct Point {
   CheckInputs check;
   std::vector<OwnedInputs> timed;  // one per slot, fully random rows
   std::string quantization_of;     // ErrorReport's
+  bool stages = false;             // are to be measured too
 };
 
 class Rival {
@@ -45,7 +47,7 @@ class Rival {
   // Timed inputs into the slots, one unmeasured turn, and the number of calls that fill a row.
   std::optional<Fault> pilot(const Point& point, double row_seconds);
   Member member(std::string name) { return timing_->member(std::move(name)); }
-  // Timed outputs finite, one replay right again.
+  // Stages, where they are wanted; timed outputs finite, one replay right again.
   std::optional<Unmeasured> check_again(const Point& point, const Truth& truth);
   // The record of an ok case; measures ceilings again where the time is under the floor.
   Measured measured(MemberRows rows, std::int64_t rounds);
@@ -60,6 +62,7 @@ class Rival {
   std::unique_ptr<Plan> plan_;
   std::optional<TimedRun> timing_;
   Work work_;  // mean over the slots
+  std::map<std::string, double> stage_seconds_;
   CheckResult check_;
   std::vector<std::uint16_t> output_;
 };

@@ -37,12 +37,13 @@ Work work_of(const Layer& layer, const Scheme& scheme, const Numerics& numerics,
   const auto k = static_cast<double>(layer.hidden_size);
   const auto n = static_cast<double>(layer.intermediate_size);
   const auto tokens = static_cast<double>(inputs.tokens);
+  const Precision pair =
+      numerics.gemm2_out == Precision::fp32 ? numerics.pair_out : numerics.gemm2_out;
   const double element = 2, pair_arguments = 4 + 4;  // bf16 or fp16; int32 id and fp32 weight
   return {.weight_bytes = distinct * expert_bytes(layer, scheme),
           .activation_bytes =
               tokens * (2 * k * element + static_cast<double>(layer.top_k) * pair_arguments),
-          .intermediate_bytes =
-              2 * pairs * (n * bytes_of(numerics.act_out) + k * bytes_of(numerics.pair_out)),
+          .intermediate_bytes = 2 * pairs * (n * bytes_of(numerics.act_out) + k * bytes_of(pair)),
           .flops = pairs * 6 * n * k};
 }
 

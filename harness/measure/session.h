@@ -28,6 +28,7 @@ struct MeasureSettings {
   // the first time can take far longer than all else. Records say how many sets there were.
   std::int64_t max_weight_sets = 1024;
   std::int64_t max_weight_bytes = std::int64_t{1} << 62;  // of all sets; one set is always had
+  bool stages = false;  // each ok case's stage times too, where its backend can tell them
   int unit_spread = 0;  // of generated_experts; not 0 in mutation tests
   // Where to write what each case was given and gave, parallel to the cases; empty: nowhere.
   std::vector<std::filesystem::path> dumps = {};

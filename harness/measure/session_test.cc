@@ -25,8 +25,10 @@ class Sessions : public ::testing::Test {
     c.model = folder_.path() / "config.json";
     c.tokens = 2;
     c.routing = routing;
-    const auto session = make_session(
-        {{c}, {}, backends, {}, [this](std::size_t, Phase phase) { phases_.push_back(phase); }});
+    const auto session =
+        make_session({{c}, {}, backends, settings_, [this](std::size_t, Phase phase) {
+                        phases_.push_back(phase);
+                      }});
     const std::vector<std::size_t> members = {0};
     return session->measure(members).records.at(0);
   }
@@ -40,8 +42,20 @@ class Sessions : public ::testing::Test {
     c.scheme = "bf16";
     return c;
   }();
+  MeasureSettings settings_;
   std::vector<Phase> phases_;
 };
+
+TEST_F(Sessions, StagesAreMeasuredWhereTheyAreWantedAndTold) {
+  const Script told = {.name = "honest", .stage_seconds = {{"gemm1", 2e-6}, {"reduce", 5e-7}}};
+  const auto stages = [&](const Script& script) {
+    return std::get<Measured>(measure(script).record.outcome).stages_us;
+  };
+  EXPECT_TRUE(stages(told).empty());
+  settings_.stages = true;
+  EXPECT_EQ(stages(told), (std::map<std::string, double>{{"gemm1", 2.0}, {"reduce", 0.5}}));
+  EXPECT_TRUE(stages({.name = "honest"}).empty());
+}
 
 TEST_F(Sessions, ALayerWithoutExactInputsIsUnsupported) {
   case_.scheme = "w4a16_g64_actorder";

@@ -112,8 +112,15 @@ void put_check(Json& json, const CheckResult& check) {
   error["quantization_of"] = check.error.quantization_of;
   json["executed_scheme"] = check.executed_scheme;
   Json& numerics = json["numerics"];
+  // Of few kernels, as gemm2_out: files without them are of kernels that do not round there.
+  if (check.numerics.weights != Precision::fp32) {
+    numerics["weights"] = word(precision_words, check.numerics.weights);
+  }
   numerics["gemm1_out"] = word(precision_words, check.numerics.gemm1_out);
   numerics["act_out"] = word(precision_words, check.numerics.act_out);
+  if (check.numerics.gemm2_out != Precision::fp32) {
+    numerics["gemm2_out"] = word(precision_words, check.numerics.gemm2_out);
+  }
   numerics["pair_out"] = word(precision_words, check.numerics.pair_out);
   numerics["weight_on_input"] = word(weight_on_input_words, check.numerics.weight_on_input);
   numerics["accumulate"] = word(accumulate_words, check.numerics.accumulate);

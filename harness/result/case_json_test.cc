@@ -47,6 +47,19 @@ TEST(CaseLine, HasEveryFieldOfAMeasuredCaseInTheOrderOfTheFormat) {
       R"("repro":"moegauge run suites/quick.json --filter '*'","attempts":["crashed: signal 11"]})");
 }
 
+TEST(CaseLine, HasRoundingsOfFewKernelsOnlyWhereTheyAre) {
+  CaseRecord record = test_measured();
+  EXPECT_EQ(case_to_line(record).find("gemm2_out"), std::string::npos);
+  EXPECT_EQ(case_to_line(record).find(R"("numerics":{"weights")"), std::string::npos);
+  std::get<Measured>(record.outcome).check.numerics.weights = Precision::activation_dtype;
+  std::get<Measured>(record.outcome).check.numerics.gemm2_out = Precision::activation_dtype;
+  const std::string line = case_to_line(record);
+  EXPECT_NE(line.find(R"("gemm2_out":"activation_dtype","pair_out")"), std::string::npos) << line;
+  EXPECT_NE(line.find(R"("numerics":{"weights":"activation_dtype","gemm1_out")"),
+            std::string::npos);
+  EXPECT_EQ(read(line).measured()->check.numerics, record.measured()->check.numerics);
+}
+
 TEST(CaseLine, ComesBackAsItWas) {
   const CaseRecord record = read(case_to_line(test_measured()));
   EXPECT_EQ(case_to_line(record), case_to_line(test_measured()));

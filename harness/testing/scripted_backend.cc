@@ -92,6 +92,10 @@ class ScriptedPlan final : public Plan {
     return seconds * static_cast<double>(request.calls);
   }
 
+  Expected<std::map<std::string, double>, Fault> stage_seconds(const RunRequest&) override {
+    return script_.stage_seconds;
+  }
+
   std::optional<Fault> fetch(int slot, std::span<std::uint16_t> y) override {
     std::ranges::copy(slots_[static_cast<std::size_t>(slot)].y, y.begin());
     return std::nullopt;

@@ -32,6 +32,7 @@ struct Script {
   std::function<std::optional<Fault>(const Config& config)> on_run_of = {};
   std::function<void(const Config& config, std::span<std::uint16_t> y)> spoil_of = {};
   std::vector<Config> candidates = {};
+  std::map<std::string, double> stage_seconds = {};
   bool present = true;
   std::optional<Refusal> refusal = {};
   std::optional<Refusal> config_refusal = {};

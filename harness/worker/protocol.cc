@@ -65,6 +65,7 @@ ordered_json to_json(const MeasureSettings& s) {
           {"row_seconds", s.row_seconds},
           {"max_weight_sets", s.max_weight_sets},
           {"max_weight_bytes", s.max_weight_bytes},
+          {"stages", s.stages},
           {"unit_spread", s.unit_spread},
           {"dumps", dumps},
           {"stopping", to_json(s.stopping)}};
@@ -76,6 +77,7 @@ MeasureSettings settings_from(const ordered_json& json) {
   json.at("row_seconds").get_to(s.row_seconds);
   json.at("max_weight_sets").get_to(s.max_weight_sets);
   json.at("max_weight_bytes").get_to(s.max_weight_bytes);
+  json.at("stages").get_to(s.stages);
   json.at("unit_spread").get_to(s.unit_spread);
   for (const ordered_json& file : json.at("dumps")) s.dumps.emplace_back(file.get<std::string>());
   s.stopping = stopping_from(json.at("stopping"));

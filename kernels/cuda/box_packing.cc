@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/cuda/device/int_layout.h"
 #include "kernels/cuda/tile_rows.h"
+#include "kernels/nvidia/device/int_layout.h"
 
 namespace moegauge::cuda {
 namespace {

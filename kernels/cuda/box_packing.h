@@ -1,6 +1,6 @@
 // Weights that are multiplied as they are, from canonical storage into the chunks that the layer
-// kernel reads (device/box_layout.h), and their scales in the order of its tiles. Plain CPU code,
-// done once when a layer is loaded.
+// kernel reads (../nvidia/device/box_layout.h), and their scales in the order of its tiles. Plain
+// CPU code, done once when a layer is loaded.
 #pragma once
 
 #include <cstddef>

@@ -5,50 +5,18 @@
 #include <vector>
 
 #include "kernels/backend.h"
-#include "kernels/cuda/ceilings.h"
 #include "kernels/cuda/cuda_plan.h"
 #include "kernels/cuda/layer_program.h"
-#include "kernels/cuda/runtime/compiler.h"
-#include "kernels/cuda/runtime/telemetry.h"
 #include "kernels/cuda/schemes/cuda_scheme.h"
 #include "kernels/cuda/tile_config.h"
+#include "kernels/nvidia/runtime/ceilings.h"
+#include "kernels/nvidia/runtime/prepare.h"
+#include "kernels/nvidia/runtime/this_gpu.h"
 
 namespace moegauge {
 namespace {
 
 using namespace cuda;  // NOLINT(google-build-using-namespace): this file is the backend's face
-
-// Everything that must be there before a layer can run, or the first thing that is not.
-Expected<const Gpu*, Missing> find_gpu() {
-  if (!driver()) return Unexpected{driver().error()};
-  int count = 0;
-  if (const CUresult result = driver()->device_get_count(&count);
-      result != CUDA_SUCCESS || count == 0) {
-    return Unexpected{Missing{"driver without a device"}};
-  }
-  if (const auto compiler = compiler_version(); !compiler) return Unexpected{compiler.error()};
-  const Gpu* gpu = nullptr;
-  if (const auto fault = guarded([&] { gpu = &Gpu::get(0); })) {
-    return Unexpected{Missing{fault->sentence}};
-  }
-  return gpu;
-}
-
-const Expected<const Gpu*, Missing>& gpu() {
-  static const Expected<const Gpu*, Missing> found = find_gpu();
-  return found;
-}
-
-std::map<std::string, std::string> compiler_and_driver() {
-  std::map<std::string, std::string> versions;
-  if (const auto compiler = compiler_version()) versions["compiler"] = *compiler;
-  int version = 0;  // 12080 is CUDA 12.8
-  if (driver() && driver()->driver_get_version(&version) == CUDA_SUCCESS) {
-    versions["driver"] =
-        "cuda " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
-  }
-  return versions;
-}
 
 std::string served_schemes(const Layer& layer) {
   std::string names;
@@ -60,44 +28,14 @@ std::string served_schemes(const Layer& layer) {
   return names;
 }
 
-Refusal shape_refusal(const char* what, std::int64_t value, const char* rule) {
-  return {RefusalReason::shape,
-          std::string(what) + " is " + std::to_string(value) + "; the kernels need " + rule};
-}
-
-// Static shared memory of the prepare kernel (device/prepare.cuh): at least two rows of x, three
-// tables of experts and up to four of a chunk's 256 pairs.
-std::int64_t prepare_bytes(const Layer& layer, const CudaScheme& scheme) {
-  return 2 * layer.hidden_size * scheme.element_bytes + 3 * (layer.local_experts() + 1) * 4 +
-         4 * 256 * 4 + 256;
-}
-
 std::optional<Refusal> refuses_shape(const Layer& layer, const CudaScheme& scheme) {
-  constexpr std::int64_t static_shared = 49152;  // of a block, on every device
-  if (layer.hidden_size % 16 != 0) {
-    return shape_refusal("hidden_size", layer.hidden_size, "a multiple of 16 (16-byte rows)");
-  }
   // Otherwise a scale's block of up ends inside the rows that a thread holds.
   if (scheme.block_scales() && layer.gate_up_order == GateUpOrder::concatenated &&
       layer.intermediate_size % 8 != 0) {
     return shape_refusal("intermediate_size", layer.intermediate_size,
                          "a multiple of 8 with block scales and gate and up concatenated");
   }
-  if (layer.top_k > 32) return shape_refusal("top_k", layer.top_k, "at most 32");
-  if (layer.local_experts() > 1024) {
-    return shape_refusal("the number of local experts", layer.local_experts(), "at most 1024");
-  }
-  if (const std::int64_t bytes = prepare_bytes(layer, scheme); bytes > static_shared) {
-    return Refusal{RefusalReason::shape, "hidden_size " + std::to_string(layer.hidden_size) +
-                                             " with " + std::to_string(layer.local_experts()) +
-                                             " local experts needs " + std::to_string(bytes) +
-                                             " bytes of shared memory to group the tokens; a " +
-                                             "block has " + std::to_string(static_shared)};
-  }
-  if (layer.local_experts() < 1) {
-    return shape_refusal("the number of local experts", layer.local_experts(), "at least 1");
-  }
-  return std::nullopt;
+  return refuses_prepare(layer, scheme.element_bytes);
 }
 
 std::optional<Refusal> refuses_layer(const Problem& problem) {
@@ -122,15 +60,7 @@ std::optional<Refusal> refuses_layer(const Problem& problem) {
                    "under tensor parallelism act_order leaves w2 groups of unequal size, and the "
                    "cuda backend packs whole groups"};
   }
-  if (layer.router_weight_on_input && layer.top_k != 1) {
-    return Refusal{RefusalReason::router_weight_on_input, "router weight on input with top_k " +
-                                                              std::to_string(layer.top_k) +
-                                                              "; it is defined for top_k 1 only"};
-  }
-  if (layer.router_weight_on_input && layer.expert_bias) {
-    return Refusal{RefusalReason::expert_bias,
-                   "router weight on input is not defined for experts with biases"};
-  }
+  if (auto refusal = refuses_router_weight(layer)) return refusal;
   return refuses_shape(layer, *find_scheme(*problem.scheme, layer));
 }
 
@@ -138,42 +68,9 @@ class CudaBackend final : public Backend {
  public:
   std::string_view name() const override { return "cuda"; }
 
-  Availability availability() const override {
-    if (!gpu()) {
-      return {.present = false,
-              .detail = gpu().error().sentence,
-              .remedy =
-                  "an NVIDIA driver (libcuda.so.1), a device, and the CUDA toolkit's NVRTC "
-                  "(libnvrtc.so) on the loader's path"};
-    }
-    if (capability() != 90) {
-      return {.present = false,
-              .detail = (*gpu())->name() + " has compute capability " + capability_name(),
-              .remedy =
-                  "a device of compute capability 9.0 (Hopper); the kernels use "
-                  "instructions that no other has"};
-    }
-    return {.present = true, .detail = (*gpu())->name() + ", " + *compiler_version()};
-  }
-
-  Device device() const override {
-    if (!gpu()) return {};
-    std::string name = (*gpu())->name();
-    std::ranges::replace(name, ' ', '_');
-    return {.name = name,
-            .arch = "sm_" + std::to_string(capability()),
-            .memory_bytes = (*gpu())->memory_bytes(),
-            .last_level_cache_bytes = (*gpu())->l2_bytes(),
-            .units = (*gpu())->multiprocessors()};
-  }
-
-  std::vector<unsigned> other_processes() const override {
-    if (!gpu()) return {};
-    const auto telemetry = Telemetry::open((*gpu())->pci_bus_id());
-    if (!telemetry) return {};
-    return telemetry->other_processes().value_or(std::vector<unsigned>{});
-  }
-
+  Availability availability() const override { return hopper_availability(); }
+  Device device() const override { return this_device(); }
+  std::vector<unsigned> other_processes() const override { return other_processes_on_gpu(); }
   std::map<std::string, std::string> toolchain() const override { return compiler_and_driver(); }
 
   bool serves_graphs() const override { return true; }
@@ -187,10 +84,10 @@ class CudaBackend final : public Backend {
     }
     const std::int64_t bytes =
         weight_set_bytes(problem, *find_scheme(*problem.scheme, problem.layer));
-    if (bytes > (*gpu())->memory_bytes()) {
+    if (bytes > (*this_gpu())->memory_bytes()) {
       return Refusal{RefusalReason::memory, "the layer's weights take " + std::to_string(bytes) +
                                                 " bytes and the device has " +
-                                                std::to_string((*gpu())->memory_bytes())};
+                                                std::to_string((*this_gpu())->memory_bytes())};
     }
     return std::nullopt;
   }
@@ -206,7 +103,7 @@ class CudaBackend final : public Backend {
     if (auto refusal = refuses(problem)) return refusal;
     const CudaScheme* scheme = find_scheme(*problem.scheme, problem.layer);
     const auto parsed = parse_config(config, problem.layer, *scheme, problem.tokens,
-                                     (*gpu())->shared_bytes_per_block());
+                                     (*this_gpu())->shared_bytes_per_block());
     return parsed ? std::nullopt : std::optional(parsed.error());
   }
 
@@ -215,7 +112,7 @@ class CudaBackend final : public Backend {
     std::vector<Config> configs;
     for (const TileConfig& tile :
          candidate_tiles(problem.layer, *find_scheme(*problem.scheme, problem.layer),
-                         problem.tokens, (*gpu())->shared_bytes_per_block())) {
+                         problem.tokens, (*this_gpu())->shared_bytes_per_block())) {
       configs.push_back(to_config(tile));
     }
     return configs;
@@ -225,7 +122,7 @@ class CudaBackend final : public Backend {
     if (refuses(problem)) return;
     const CudaScheme& scheme = *find_scheme(*problem.scheme, problem.layer);
     const auto parsed = parse_config(config, problem.layer, scheme, problem.tokens,
-                                     (*gpu())->shared_bytes_per_block());
+                                     (*this_gpu())->shared_bytes_per_block());
     if (parsed) compile_program(problem.layer, scheme, *parsed);
   }
 
@@ -239,9 +136,9 @@ class CudaBackend final : public Backend {
     }
     std::unique_ptr<LoadedLayer> loaded;
     auto fault = guarded([&] {
-      (*gpu())->make_current();
-      loaded = load_layer(**gpu(), problem, *find_scheme(*problem.scheme, problem.layer), experts,
-                          std::max(weight_sets, 1));
+      (*this_gpu())->make_current();
+      loaded = load_layer(**this_gpu(), problem, *find_scheme(*problem.scheme, problem.layer),
+                          experts, std::max(weight_sets, 1));
     });
     if (fault) return Unexpected{std::move(*fault)};
     return loaded;
@@ -253,17 +150,12 @@ class CudaBackend final : public Backend {
     }
     Ceilings ceilings;
     auto fault = guarded([&] {
-      (*gpu())->make_current();
-      ceilings = cuda::measure_ceilings(**gpu(), *find_scheme(*problem.scheme, problem.layer));
+      (*this_gpu())->make_current();
+      ceilings = cuda::measure_ceilings(**this_gpu(),
+                                        find_scheme(*problem.scheme, problem.layer)->dot_kind());
     });
     if (fault) return Unexpected{std::move(*fault)};
     return ceilings;
-  }
-
- private:
-  static int capability() { return (*gpu())->compute_capability(); }
-  static std::string capability_name() {
-    return std::to_string(capability() / 10) + "." + std::to_string(capability() % 10);
   }
 };
 

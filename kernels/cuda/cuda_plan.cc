@@ -1,37 +1,15 @@
 #include "kernels/cuda/cuda_plan.h"
 
-#include <algorithm>
-#include <cstring>
-#include <map>
-#include <numeric>
-#include <tuple>
-
 #include "kernels/cuda/layer_program.h"
-#include "kernels/cuda/runtime/telemetry.h"
 #include "kernels/cuda/workspace.h"
+#include "kernels/nvidia/runtime/calls.h"
+#include "kernels/nvidia/runtime/prepare.h"
+#include "kernels/nvidia/runtime/this_gpu.h"
 
 namespace moegauge::cuda {
 namespace {
 
 constexpr std::int64_t longest_graph = 64;  // calls in one graph
-
-// What a profiler that was told to wait looks at, until the device is done.
-class ProfiledRange {
- public:
-  explicit ProfiledRange(bool wanted) : wanted_(wanted) {
-    if (wanted_) require_driver().profiler_start();
-  }
-  ~ProfiledRange() {
-    if (!wanted_) return;
-    require_driver().ctx_synchronize();
-    require_driver().profiler_stop();
-  }
-  ProfiledRange(const ProfiledRange&) = delete;
-  ProfiledRange& operator=(const ProfiledRange&) = delete;
-
- private:
-  bool wanted_;
-};
 
 // What the plans of one layer share, kept as long as one of them lives.
 struct Resident {
@@ -57,17 +35,13 @@ class CudaPlan final : public Plan {
         tokens_(tokens),
         config_(config),
         program_(layer(), resident_->scheme, config),
-        workspace_(layer(), resident_->scheme, config, tokens, resident_->stream) {
+        workspace_(layer(), resident_->scheme, config, tokens, resident_->stream),
+        calls_(resident_->stream, resident_->flush, static_cast<std::size_t>(slots),
+               resident_->weights.size(), longest_graph) {
     identity_ = {.executed_scheme = resident_->problem.scheme->name(),
                  .numerics = resident_->scheme.numerics(layer(), config.promote),
                  .hash = program_.hash()};
-    const auto m = static_cast<std::size_t>(tokens),
-               k = static_cast<std::size_t>(layer().hidden_size),
-               pairs = m * static_cast<std::size_t>(layer().top_k);
-    for (int i = 0; i < slots; ++i) {
-      slots_.push_back(
-          {Buffer(m * k * 2), Buffer(pairs * 4), Buffer(pairs * 4), Buffer(m * k * 2)});
-    }
+    for (int i = 0; i < slots; ++i) slots_.emplace_back(layer(), tokens);
     layer_blocks_ = static_cast<unsigned>(
         config.cluster == 1
             ? resident_->gpu.multiprocessors()
@@ -80,11 +54,7 @@ class CudaPlan final : public Plan {
   std::optional<Fault> set_inputs(int slot, const LayerInputs& inputs) override {
     return guarded([&] {
       resident_->gpu.make_current();
-      const Slot& to = slots_.at(static_cast<std::size_t>(slot));
-      to.x.upload(stream(), std::as_bytes(inputs.x));
-      to.topk_ids.upload(stream(), std::as_bytes(inputs.topk_ids));
-      to.topk_weights.upload(stream(), std::as_bytes(inputs.topk_weights));
-      stream().synchronize();
+      slots_.at(static_cast<std::size_t>(slot)).set_inputs(stream(), inputs);
     });
   }
 
@@ -101,20 +71,27 @@ class CudaPlan final : public Plan {
     double seconds = 0;
     auto fault = guarded([&] {
       resident_->gpu.make_current();
-      const ProfiledRange range(request.profiled);
-      seconds = request.cache == Cache::cold      ? run_cold(request)
-                : request.launch == Launch::graph ? run_graphs(request)
-                                                  : run_eager(request);
+      seconds = calls_.run(
+          request, [this](std::int64_t call, const RunRequest& r) { launch(arguments(call, r)); });
     });
     if (fault) return Unexpected{std::move(*fault)};
     return seconds;
   }
 
-  std::optional<DeviceState> state() const override {
-    static const auto telemetry = Telemetry::open(resident_->gpu.pci_bus_id());
-    if (!telemetry) return std::nullopt;
-    return telemetry->state();
+  Expected<std::map<std::string, double>, Fault> stage_seconds(const RunRequest& request) override {
+    std::map<std::string, double> seconds;
+    auto fault = guarded([&] {
+      resident_->gpu.make_current();
+      seconds = calls_.stage_seconds(
+          request, [this](std::int64_t call, const RunRequest& r, StageClock& clock) {
+            launch(arguments(call, r), &clock);
+          });
+    });
+    if (fault) return Unexpected{std::move(*fault)};
+    return seconds;
   }
+
+  std::optional<DeviceState> state() const override { return state_of(resident_->gpu); }
 
   std::optional<Fault> fetch(int slot, std::span<std::uint16_t> y) override {
     return guarded([&] {
@@ -128,13 +105,13 @@ class CudaPlan final : public Plan {
   const Layer& layer() const { return resident_->problem.layer; }
   const Stream& stream() const { return resident_->stream; }
 
-  LaunchShape layer_shape(unsigned blocks) const {
+  LaunchShape layer_shape(unsigned blocks, bool overlaps = true) const {
     return {
         .grid = {blocks, 1, 1},
         .block = moe::kLayerThreads,
         .shared_bytes = static_cast<unsigned>(shared_bytes(layer(), resident_->scheme, config_)),
         .cluster = static_cast<unsigned>(config_.cluster),
-        .overlaps_previous = true};
+        .overlaps_previous = overlaps};
   }
 
   moe::LayerArgs arguments(std::int64_t call, const RunRequest& request) const {
@@ -142,90 +119,33 @@ class CudaPlan final : public Plan {
                            resident_->weights[request.set_of(call, resident_->weights.size())]);
   }
 
-  void launch(const moe::LayerArgs& given) const {
+  // With a clock: no kernel begins before the one ahead of it has ended.
+  void launch(const moe::LayerArgs& given, StageClock* clock = nullptr) const {
     if (tokens_ == 0) return;
+    const auto mark = [clock](const char* stage) {
+      if (clock != nullptr) clock->mark(stage);
+    };
+    const bool overlaps = clock == nullptr;
     moe::LayerArgs args = given;
     void* pointers[] = {&args};
     const auto m = static_cast<unsigned>(tokens_);
-    const auto blocks = [&](unsigned each) { return (m + each - 1) / each; };
-    if (resident_->scheme.tensor_scale == TensorScale::from_amax) {
-      program_.kernel(Stage::amax)
-          .launch(stream(),
-                  {.grid = {4 * static_cast<unsigned>(resident_->gpu.multiprocessors()), 1, 1},
-                   .block = moe::kPrepareThreads,
-                   .overlaps_previous = true},
-                  pointers);
-    }
-    if (args.self_count == 0) {
-      program_.kernel(Stage::count)
-          .launch(stream(),
-                  {.grid = {blocks(moe::kGroupTokens), 1, 1},
-                   .block = moe::kPrepareThreads,
-                   .overlaps_previous = true},
-                  pointers);
-    }
-    program_.kernel(Stage::prepare)
-        .launch(stream(),
-                {.grid = {blocks(static_cast<unsigned>(args.chunk_tokens)), 1, 1},
-                 .block = moe::kPrepareThreads,
-                 .overlaps_previous = true},
-                pointers);
-    program_.kernel(Stage::layer).launch(stream(), layer_shape(layer_blocks_), pointers);
+    const bool from_amax = resident_->scheme.tensor_scale == TensorScale::from_amax;
+    launch_prepare({.count = &program_.kernel(Stage::count),
+                    .prepare = &program_.kernel(Stage::prepare),
+                    .amax = from_amax ? &program_.kernel(Stage::amax) : nullptr,
+                    .overlapping = overlaps},
+                   args, resident_->gpu, stream());
+    mark("prepare");
+    // One kernel does both GEMMs and what is between them.
+    program_.kernel(Stage::layer).launch(stream(), layer_shape(layer_blocks_, overlaps), pointers);
+    mark("gemm1 to gemm2");
     if (layer().top_k > 1 && args.combined == 0) {
       program_.kernel(Stage::combine)
           .launch(stream(),
-                  {.grid = {m, 1, 1}, .block = moe::kCombineThreads, .overlaps_previous = true},
+                  {.grid = {m, 1, 1}, .block = moe::kCombineThreads, .overlaps_previous = overlaps},
                   pointers);
+      mark("reduce");
     }
-  }
-
-  // Seconds on the device between two events around `work`.
-  template <typename Work>
-  double timed(Work&& work) const {
-    begin_.record(stream());
-    work();
-    end_.record(stream());
-    return end_.seconds_since(begin_);
-  }
-
-  double run_eager(const RunRequest& request) const {
-    return timed([&] {
-      for (std::int64_t i = 0; i < request.calls; ++i) launch(arguments(i, request));
-    });
-  }
-
-  // Each call alone, behind a write that turns over the L2 cache and is not timed.
-  double run_cold(const RunRequest& request) const {
-    double seconds = 0;
-    for (std::int64_t i = 0; i < request.calls; ++i) {
-      const moe::LayerArgs args = arguments(i, request);
-      resident_->flush.fill(stream(), static_cast<unsigned char>(i));
-      seconds += timed([&] { launch(args); });
-    }
-    return seconds;
-  }
-
-  double run_graphs(const RunRequest& request) {
-    // Whole turns of slots and weight sets, so that every graph begins where the last one ended.
-    const auto turn = static_cast<std::int64_t>(std::lcm(slots_.size(), resident_->weights.size()));
-    const std::int64_t whole = std::max<std::int64_t>(turn, longest_graph / turn * turn);
-    const std::int64_t rest = request.calls % whole;
-    const Graph* repeated = request.calls >= whole ? &graph(whole, request) : nullptr;
-    const Graph* last = rest != 0 ? &graph(rest, request) : nullptr;
-    return timed([&] {
-      for (std::int64_t i = 0; i < request.calls / whole; ++i) repeated->launch(stream());
-      if (last != nullptr) last->launch(stream());
-    });
-  }
-
-  const Graph& graph(std::int64_t calls, const RunRequest& request) {
-    const auto key = std::tuple(calls, request.cache == Cache::hot, request.first_set);
-    const auto found = graphs_.find(key);
-    if (found != graphs_.end()) return found->second;
-    Graph made = Graph::capture(stream(), [&] {
-      for (std::int64_t i = 0; i < calls; ++i) launch(arguments(i, request));
-    });
-    return graphs_.emplace(key, std::move(made)).first->second;
   }
 
   std::shared_ptr<const Resident> resident_;
@@ -235,9 +155,8 @@ class CudaPlan final : public Plan {
   Workspace workspace_;
   KernelIdentity identity_;
   std::vector<Slot> slots_;
-  std::map<std::tuple<std::int64_t, bool, std::int64_t>, Graph> graphs_;
+  Calls calls_;
   unsigned layer_blocks_ = 0;
-  Event begin_, end_;
 };
 
 class CudaLayer final : public LoadedLayer {

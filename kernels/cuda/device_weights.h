@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "kernels/backend.h"
-#include "kernels/cuda/runtime/device.h"
 #include "kernels/cuda/schemes/cuda_scheme.h"
+#include "kernels/nvidia/runtime/device.h"
 
 namespace moegauge::cuda {
 

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <numeric>
 
-#include "kernels/cuda/device/int_layout.h"
 #include "kernels/cuda/tile_rows.h"
+#include "kernels/nvidia/device/int_layout.h"
 #include "reference/formats/bf16.h"
 #include "reference/formats/e8m0.h"
 

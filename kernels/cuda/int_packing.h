@@ -1,5 +1,5 @@
 // Weights of four and eight bits from canonical storage into the chunks that the layer kernel reads
-// (device/int_layout.h). Plain CPU code, done once when a layer is loaded.
+// (../nvidia/device/int_layout.h). Plain CPU code, done once when a layer is loaded.
 #pragma once
 
 #include <cstdint>

@@ -1,26 +1,12 @@
 #include "kernels/cuda/layer_program.h"
 
-#include "kernels/cuda/device/layer_args.h"
-#include "kernels/cuda/runtime/sources.h"
 #include "kernels/cuda/tile_rows.h"
+#include "kernels/nvidia/device/layer_args.h"
+#include "kernels/nvidia/runtime/prepare.h"
+#include "kernels/nvidia/runtime/sources.h"
 
 namespace moegauge::cuda {
 namespace {
-
-// Enumerator of moe::Activation (device/config.cuh).
-const char* activation_name(ActivationKind kind) {
-  switch (kind) {
-    case ActivationKind::silu_and_mul:
-      return "silu";
-    case ActivationKind::gelu_and_mul:
-      return "gelu";
-    case ActivationKind::gelu_tanh_and_mul:
-      return "gelu_tanh";
-    case ActivationKind::swiglu_clamped:
-      break;
-  }
-  return "swiglu_clamped";
-}
 
 const char* boolean(bool value) { return value ? "true" : "false"; }
 
@@ -36,7 +22,7 @@ CompileRequest program_request(const Layer& layer, const CudaScheme& scheme,
   std::string text =
       "#include \"kernels/cuda/device/combine.cuh\"\n"
       "#include \"kernels/cuda/device/layer.cuh\"\n"
-      "#include \"kernels/cuda/device/prepare.cuh\"\n";
+      "#include \"kernels/nvidia/device/prepare.cuh\"\n";
   text += std::string("using C = moe::LayerConfig<moe::Scheme::") + scheme.enumerator;
   for (const std::int64_t number :
        {layer.local_experts(), layer.hidden_size, padded_inter(layer), layer.top_k}) {
@@ -51,7 +37,7 @@ CompileRequest program_request(const Layer& layer, const CudaScheme& scheme,
   const IntFormat& integers = scheme.integers ? *scheme.integers : none;
   text += ", " + std::to_string(integers.group) + ", " + boolean(integers.zero_points) + ", " +
           boolean(integers.ordered);
-  text += std::string(", moe::Activation::") + activation_name(layer.activation.kind) + ", " +
+  text += std::string(", moe::Activation::") + activation_enumerator(layer.activation.kind) + ", " +
           boolean(layer.expert_bias) + ", " +
           boolean(scheme.block_scales() &&
                   scale_rows(layer.intermediate_size, layer.gate_up_order) != 64) +
@@ -64,7 +50,7 @@ CompileRequest program_request(const Layer& layer, const CudaScheme& scheme,
                                       "moe::layer_kernel<C>", "moe::combine_kernel<C>"};
   if (scheme.tensor_scale == TensorScale::from_amax) kernels.push_back("moe::amax_kernel<C>");
   return {.main = {"layer.cu", std::move(text)},
-          .includes = device_sources(),
+          .includes = device_sources("kernels/cuda/device/"),
           .options = {"-std=c++17", "-Xptxas=-v"},
           .arch = "sm_90a",
           .kernels = std::move(kernels)};

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "kernels/backend.h"
-#include "kernels/cuda/runtime/cubin_cache.h"
-#include "kernels/cuda/runtime/device.h"
 #include "kernels/cuda/tile_config.h"
+#include "kernels/nvidia/runtime/cubin_cache.h"
+#include "kernels/nvidia/runtime/device.h"
 
 namespace moegauge::cuda {
 

@@ -9,7 +9,7 @@
 #include <chrono>
 #include <utility>
 
-#include "kernels/cuda/ceilings.h"
+#include "kernels/nvidia/runtime/ceilings.h"
 #include "reference/base/thread_pool.h"
 
 namespace moegauge::cuda {

@@ -11,7 +11,7 @@
 namespace moegauge::cuda {
 namespace {
 
-// Widths for which kernels/cuda/device/wgmma.cuh has an instruction and the kernels a tile.
+// Widths for which kernels/nvidia/device/wgmma.cuh has an instruction and the kernels a tile.
 constexpr std::array token_tiles = {8, 16, 24, 32, 48, 64, 80, 96, 128, 144, 160, 176, 192};
 constexpr int widest_split_tile = 64;  // partial sums are kept for tiles up to this
 

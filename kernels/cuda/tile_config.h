@@ -29,7 +29,7 @@ std::vector<TileConfig> candidate_tiles(const Layer& layer, const CudaScheme& sc
                                         std::int64_t tokens, std::int64_t shared_limit);
 
 // Dynamic shared memory of the layer kernel: what LayerConfig::kSharedBytes is in
-// kernels/cuda/device/config.cuh. The compiled program asserts that the two agree.
+// kernels/nvidia/device/config.cuh. The compiled program asserts that the two agree.
 std::int64_t shared_bytes(const Layer& layer, const CudaScheme& scheme, const TileConfig& config);
 
 }  // namespace moegauge::cuda

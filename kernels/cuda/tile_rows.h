@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "kernels/cuda/device/box_layout.h"
+#include "kernels/nvidia/device/box_layout.h"
 #include "reference/schemes/scheme.h"
 
 namespace moegauge::cuda {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernels/cuda/tile_rows.h"
+#include "kernels/nvidia/runtime/prepare.h"
 
 namespace moegauge::cuda {
 namespace {
@@ -39,20 +40,6 @@ moe::TensorMap tensor_map(CUdeviceptr base, int element_bytes, std::int64_t rows
 }
 
 std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
-
-// Tokens of one block of the prepare kernel: about eight blocks a multiprocessor, or four of wide
-// rows, which need more registers, as long as they get few tokens each; a block's pairs must fit
-// its table of 256 and lie in one counting group, hence a power of two.
-int chunk_tokens(std::int64_t tokens, const Layer& layer) {
-  constexpr std::int64_t blocks = 1056;
-  const std::int64_t few = layer.hidden_size > 4096 ? 8 : 1;
-  std::int64_t chunk = 1;
-  while (chunk * 2 * layer.top_k <= 256 && chunk * 2 <= moe::kGroupTokens &&
-         (chunk * blocks < tokens || (chunk < few && chunk * blocks / 2 < tokens))) {
-    chunk *= 2;
-  }
-  return static_cast<int>(chunk);
-}
 
 }  // namespace
 
@@ -99,9 +86,8 @@ Workspace::Workspace(const Layer& layer, const CudaScheme& scheme, const TileCon
   args_.act_alpha = static_cast<float>(layer.activation.alpha);
   args_.act_beta = static_cast<float>(layer.activation.beta);
   args_.act_limit = static_cast<float>(layer.activation.limit);
-  args_.tokens = static_cast<int>(tokens);
+  set_prepare_sizes(args_, layer, tokens);
   args_.row_pitch = static_cast<int>(rows);
-  args_.chunk_tokens = chunk_tokens(tokens, layer);
   // 12 MB over the device, about prepare's time.
   args_.early_stages =
       scheme.integers
@@ -111,7 +97,6 @@ Workspace::Workspace(const Layer& layer, const CudaScheme& scheme, const TileCon
   zeroed_.fill(stream, 0);
   args_.drawn = as<moe::u32>(zeroed_.get());
   args_.tensor_amax = args_.drawn + 1;
-  args_.self_count = pairs <= moe::kSelfCountPairs ? 1 : 0;
   if (!layer.expert_map.empty()) {
     expert_map_ = Buffer(layer.expert_map.size() * sizeof(std::int32_t));
     expert_map_.upload(stream, std::as_bytes(std::span(layer_.expert_map)));

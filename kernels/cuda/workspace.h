@@ -4,16 +4,12 @@
 #include <vector>
 
 #include "kernels/backend.h"
-#include "kernels/cuda/device/layer_args.h"
 #include "kernels/cuda/device_weights.h"
 #include "kernels/cuda/tile_config.h"
+#include "kernels/nvidia/device/layer_args.h"
+#include "kernels/nvidia/runtime/calls.h"
 
 namespace moegauge::cuda {
-
-// One input slot on the device.
-struct Slot {
-  Buffer x, topk_ids, topk_weights, y;
-};
 
 class Workspace {
  public:

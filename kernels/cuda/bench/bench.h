@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cuda/device/config.cuh"
+#include "kernels/nvidia/device/config.cuh"
 
 #define CUDA_CHECK(call)                                                 \
   do {                                                                   \

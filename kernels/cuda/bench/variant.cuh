@@ -4,7 +4,7 @@
 
 #include "kernels/cuda/device/combine.cuh"
 #include "kernels/cuda/device/layer.cuh"
-#include "kernels/cuda/device/prepare.cuh"
+#include "kernels/nvidia/device/prepare.cuh"
 #include "kernels/cuda/device/schedule.cuh"
 #include "kernels/cuda/bench/bench.h"
 

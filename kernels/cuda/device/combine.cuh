@@ -1,7 +1,7 @@
 // Last kernel of a layer: y[m] = sum over the token's local pairs, in choice
 // order, fp32 sum of the weighted pair outputs in 16 bits, then 16 bits.
 #pragma once
-#include "kernels/cuda/device/config.cuh"
+#include "kernels/nvidia/device/config.cuh"
 
 namespace moe {
 

@@ -3,7 +3,7 @@
 #pragma once
 #include "kernels/device/rules.h"
 #include "kernels/cuda/device/producers.cuh"
-#include "kernels/cuda/device/wgmma.cuh"
+#include "kernels/nvidia/device/wgmma.cuh"
 
 namespace moe {
 

@@ -15,7 +15,7 @@
 //    weight tiles at a time, the blocks sharing the tokens where those are wgmma's M
 //    (and each fetching them where they are its N).
 #pragma once
-#include "kernels/cuda/device/config.cuh"
+#include "kernels/nvidia/device/config.cuh"
 
 namespace moe {
 

@@ -4,7 +4,7 @@
 // row's maximum then live in one thread or one quad, and the epilogue needs no
 // barrier wider than a warp.
 #pragma once
-#include "kernels/cuda/device/activation.cuh"
+#include "kernels/nvidia/device/activation.cuh"
 #include "kernels/cuda/device/multiply.cuh"
 
 namespace moe {

@@ -9,6 +9,7 @@
 #include "kernels/cuda/box_packing.h"
 #include "kernels/cuda/int_packing.h"
 #include "kernels/cuda/tile.h"
+#include "kernels/nvidia/runtime/ceilings.h"
 #include "reference/layer.h"
 #include "reference/numerics.h"
 #include "reference/schemes/scheme.h"
@@ -18,11 +19,8 @@ namespace moegauge::cuda {
 // One scale for all activations of a GEMM, where a scheme has such.
 enum class TensorScale : std::uint8_t { none, given, from_amax };
 
-// The instruction whose rate is a scheme's ceiling; fp16's is bf16's.
-enum class DotKind : std::uint8_t { by_element_bytes, int8 };
-
 struct CudaScheme {
-  // The enumerator of moe::Scheme (kernels/cuda/device/config.cuh) that is compiled for.
+  // The enumerator of moe::Scheme (kernels/nvidia/device/config.cuh) that is compiled for.
   const char* enumerator;
   int element_bytes;  // of weights and of activations in the GEMMs
   // The first compute capability with the instructions: 90 for wgmma.
@@ -41,10 +39,14 @@ struct CudaScheme {
   // they are, see box_packing.h.
   std::optional<IntFormat> integers = {};
   TensorScale tensor_scale = TensorScale::none;
-  DotKind dot = DotKind::by_element_bytes;
+  bool integer_products = false;  // int8 on both sides
   // A family of several formats: the one for these traits.
   const CudaScheme* (*format)(const SchemeTraits& traits) = nullptr;
 
+  // The instruction whose rate is the scheme's ceiling.
+  DotKind dot_kind() const {
+    return integer_products ? DotKind::int8 : element_bytes == 1 ? DotKind::e4m3 : DotKind::bf16;
+  }
   bool block_scales() const { return scales == WeightScales::blocks; }
   bool microscaling() const { return scales == WeightScales::units; }
 };

@@ -47,7 +47,7 @@ const CudaScheme& w8a8_int8_scheme() {
                                         .scales = WeightScales::channels,
                                         .wide_activations = true,
                                         .defaults = defaults,
-                                        .dot = DotKind::int8};
+                                        .integer_products = true};
   return scheme;
 }
 
