@@ -128,13 +128,14 @@ class CudaPlan final : public Plan {
   const Layer& layer() const { return resident_->problem.layer; }
   const Stream& stream() const { return resident_->stream; }
 
-  LaunchShape layer_shape(unsigned blocks) const {
-    return {
-        .grid = {blocks, 1, 1},
-        .block = moe::kLayerThreads,
-        .shared_bytes = static_cast<unsigned>(shared_bytes(layer(), resident_->scheme, config_)),
-        .cluster = static_cast<unsigned>(config_.cluster),
-        .overlaps_previous = true};
+  LaunchShape layer_shape(unsigned blocks, bool alone = false) const {
+    return {.grid = {blocks, 1, 1},
+            .block = moe::kLayerThreads,
+            .shared_bytes = static_cast<unsigned>(
+                alone ? alone_room(layer(), resident_->scheme, config_).shared_bytes
+                      : shared_bytes(layer(), resident_->scheme, config_)),
+            .cluster = static_cast<unsigned>(config_.cluster),
+            .overlaps_previous = true};
   }
 
   moe::LayerArgs arguments(std::int64_t call, const RunRequest& request) const {
@@ -148,6 +149,10 @@ class CudaPlan final : public Plan {
     void* pointers[] = {&args};
     const auto m = static_cast<unsigned>(tokens_);
     const auto blocks = [&](unsigned each) { return (m + each - 1) / each; };
+    if (args.alone != 0) {
+      program_.kernel(Stage::layer).launch(stream(), layer_shape(layer_blocks_, true), pointers);
+      return;
+    }
     if (resident_->scheme.tensor_scale == TensorScale::from_amax) {
       program_.kernel(Stage::amax)
           .launch(stream(),

@@ -1,5 +1,7 @@
 #include "kernels/cuda/layer_program.h"
 
+#include <algorithm>
+
 #include "kernels/cuda/device/layer_args.h"
 #include "kernels/cuda/runtime/sources.h"
 #include "kernels/cuda/tile_rows.h"
@@ -58,6 +60,7 @@ CompileRequest program_request(const Layer& layer, const CudaScheme& scheme,
           ", " + boolean(layer.dtype == Dtype::fp16) + ">;\n";
   text +=
       "static_assert(C::kSharedBytes == " + std::to_string(shared_bytes(layer, scheme, config)) +
+      " && C::kAloneMost == " + std::to_string(alone_room(layer, scheme, config).tokens) +
       " && sizeof(moe::LayerArgs) == " + std::to_string(sizeof(moe::LayerArgs)) +
       ", \"host and device disagree on sizes\");\n";
   std::vector<std::string> kernels = {"moe::count_kernel<C>", "moe::prepare_kernel<C>",
@@ -84,7 +87,8 @@ LayerProgram::LayerProgram(const Layer& layer, const CudaScheme& scheme, const T
   for (const std::string& name : entry->cubin->names)
     kernels_.emplace_back(entry->cubin->image, name);
   kernel(Stage::layer)
-      .allow_shared_bytes(static_cast<std::size_t>(shared_bytes(layer, scheme, config)));
+      .allow_shared_bytes(static_cast<std::size_t>(std::max(
+          shared_bytes(layer, scheme, config), alone_room(layer, scheme, config).shared_bytes)));
 }
 
 }  // namespace moegauge::cuda
