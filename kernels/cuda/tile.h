@@ -24,10 +24,6 @@ constexpr TileConfig split_tile(int tokens, int dealt, bool promote) {
           .dealt = dealt,
           .promote = promote};
 }
-constexpr TileConfig deeper(TileConfig tile, int stages) {
-  tile.stages = stages;
-  return tile;
-}
 // More: the same side, tiles whole.
 constexpr TileConfig whole_tile(int tokens, bool promote) {
   return {.token_tile = tokens, .stages = 4, .swap_ab = true, .promote = promote};

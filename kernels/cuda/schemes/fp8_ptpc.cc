@@ -12,7 +12,6 @@ bool serves(const SchemeTraits& traits, const Layer&) {
 }
 
 constexpr std::array defaults = {
-    DefaultTile{0.5, deeper(split_tile(8, 2, true), 5)},
     DefaultTile{2, split_tile(8, 2, true)},
     DefaultTile{8, split_tile(16, 2, true)},
     DefaultTile{18, split_tile(32, 2, true)},
