@@ -56,7 +56,7 @@ class CudaPlan final : public Plan {
       : resident_(std::move(resident)),
         tokens_(tokens),
         config_(config),
-        program_(layer(), resident_->scheme, config),
+        program_(layer(), resident_->scheme, config, tokens),
         workspace_(layer(), resident_->scheme, config, tokens, resident_->stream) {
     identity_ = {.executed_scheme = resident_->problem.scheme->name(),
                  .numerics = resident_->scheme.numerics(layer(), config.promote),
@@ -128,12 +128,11 @@ class CudaPlan final : public Plan {
   const Layer& layer() const { return resident_->problem.layer; }
   const Stream& stream() const { return resident_->stream; }
 
-  LaunchShape layer_shape(unsigned blocks, bool alone = false) const {
+  LaunchShape layer_shape(unsigned blocks) const {
     return {.grid = {blocks, 1, 1},
             .block = moe::kLayerThreads,
             .shared_bytes = static_cast<unsigned>(
-                alone ? alone_room(layer(), resident_->scheme, config_).shared_bytes
-                      : shared_bytes(layer(), resident_->scheme, config_)),
+                shared_bytes_of_launch(layer(), resident_->scheme, config_, tokens_)),
             .cluster = static_cast<unsigned>(config_.cluster),
             .overlaps_previous = true};
   }
@@ -149,8 +148,8 @@ class CudaPlan final : public Plan {
     void* pointers[] = {&args};
     const auto m = static_cast<unsigned>(tokens_);
     const auto blocks = [&](unsigned each) { return (m + each - 1) / each; };
-    if (args.alone != 0) {
-      program_.kernel(Stage::layer).launch(stream(), layer_shape(layer_blocks_, true), pointers);
+    if (is_alone(layer(), resident_->scheme, config_, tokens_)) {
+      program_.kernel(Stage::layer).launch(stream(), layer_shape(layer_blocks_), pointers);
       return;
     }
     if (resident_->scheme.tensor_scale == TensorScale::from_amax) {

@@ -163,6 +163,17 @@ AloneRoom alone_room(const Layer& layer, const CudaScheme& scheme, const TileCon
   return {.tokens = tokens, .shared_bytes = offset + 1024 + tables + tokens * row};
 }
 
+std::int64_t shared_bytes_of_launch(const Layer& layer, const CudaScheme& scheme,
+                                    const TileConfig& c, std::int64_t tokens) {
+  return is_alone(layer, scheme, c, tokens) ? alone_room(layer, scheme, c).shared_bytes
+                                            : shared_bytes(layer, scheme, c);
+}
+
+bool is_alone(const Layer& layer, const CudaScheme& scheme, const TileConfig& c,
+              std::int64_t tokens) {
+  return tokens * layer.top_k <= moe::kInsidePairs && tokens <= alone_room(layer, scheme, c).tokens;
+}
+
 namespace {
 
 // The error function needs registers that wide tiles with promoted sums do not have.

@@ -39,4 +39,10 @@ struct AloneRoom {
 };
 AloneRoom alone_room(const Layer& layer, const CudaScheme& scheme, const TileConfig& config);
 
+// Whether it is, for so many tokens.
+bool is_alone(const Layer& layer, const CudaScheme& scheme, const TileConfig& config,
+              std::int64_t tokens);
+std::int64_t shared_bytes_of_launch(const Layer& layer, const CudaScheme& scheme,
+                                    const TileConfig& config, std::int64_t tokens);
+
 }  // namespace moegauge::cuda

@@ -106,13 +106,13 @@ Workspace::Workspace(const Layer& layer, const CudaScheme& scheme, const TileCon
       scheme.integers
           ? static_cast<int>(std::size_t{3} * moe::kChunkBytes / chunk_bytes(*scheme.integers))
           : 3;
-  args_.alone = pairs <= moe::kInsidePairs && tokens <= alone_room(layer, scheme, config).tokens;
-  zeroed_ = Buffer((4 + (args_.alone != 0 ? size(2 * args_.counter_words) : 0)) * sizeof(moe::u32));
+  const bool alone = is_alone(layer, scheme, config, tokens);
+  zeroed_ = Buffer((4 + (alone ? size(2 * args_.counter_words) : 0)) * sizeof(moe::u32));
   zeroed_.fill(stream, 0);
   args_.drawn = as<moe::u32>(zeroed_.get());
   args_.tensor_amax = args_.drawn + 1;
   args_.turn = args_.drawn + 2;
-  if (args_.alone != 0)
+  if (alone)
     args_.counters = args_.turn + 2;
   else
     take(args_.counters, size(args_.counter_words) * 4);

@@ -40,7 +40,9 @@ void launch_kernel(Kernel kernel, int grid, int block, int shared, bool dependen
 
 template <class C>
 void setup_variant() {
-  CUDA_CHECK(cudaFuncSetAttribute(moe::layer_kernel<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, C::kAlone ? C::kAloneBytes : C::kSharedBytes));
+  CUDA_CHECK(cudaFuncSetAttribute(moe::layer_kernel<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, C::kSharedBytes));
+  if constexpr (C::kAloneMost > 0)
+    CUDA_CHECK(cudaFuncSetAttribute(moe::layer_kernel<typename C::WhenAlone>, cudaFuncAttributeMaxDynamicSharedMemorySize, C::kAloneBytes));
 }
 
 // Blocks of the layer kernel: all must be resident at once, since phase 1 waits for
@@ -87,12 +89,14 @@ void launch_variant(const moe::LayerArgs& given, cudaStream_t stream, int blocks
     args.combined = args.counter_words;
     args.counter_words += C::kWeightTiles2;
   }
-  args.alone = C::kAlone && pairs <= moe::kInsidePairs && args.tokens <= C::kAloneMost && std::getenv("NOT_ALONE") == nullptr;
-  if (args.alone) {
-    // Counters that nobody poisons: zero at first, and left zero by every launch for the next.
-    args.counters = args.turn + 2;
-    if (upto > 1) launch_kernel(moe::layer_kernel<C>, blocks, moe::kLayerThreads, C::kAloneBytes, true, stream, args);
-    return;
+  if constexpr (C::kAloneMost > 0) {
+    if (pairs <= moe::kInsidePairs && args.tokens <= C::kAloneMost && std::getenv("NOT_ALONE") == nullptr) {
+      // Counters that nobody poisons: zero at first, and left zero by every launch for the next.
+      args.counters = args.turn + 2;
+      if (upto > 1)
+        launch_kernel(moe::layer_kernel<typename C::WhenAlone>, blocks, moe::kLayerThreads, C::kAloneBytes, true, stream, args);
+      return;
+    }
   }
   if (!args.self_count)
     launch_kernel(moe::count_kernel<C>, (args.tokens + moe::kGroupTokens - 1) / moe::kGroupTokens, moe::kPrepareThreads, 0, true, stream, args);

@@ -73,7 +73,7 @@ template <class C>
 MOE_DEVICE void make_token(const LayerArgs& args, const Alone<C>& alone, const Place& at, int token, const Vec8* v) {
   constexpr int kVectors = ceil_div(C::kHidden, kMathThreads * 8);
   constexpr bool kMeasured = C::kChannelScales && !C::kTensorGiven;
-  bool finite = !C::kTensorGiven;
+  bool finite = false;  // unused: one way of dividing for all, since this code runs once
   float token_s = 0.0f;
   if constexpr (C::kTensorGiven) token_s = args.tensor_scale[0];
   if constexpr (kMeasured) {
@@ -104,7 +104,7 @@ MOE_DEVICE void make_token(const LayerArgs& args, const Alone<C>& alone, const P
       } else {
         if (k == 0) alone.scales[token] = s;
       }
-      if (k < C::kHidden) *reinterpret_cast<uint2*>(codes + k) = quantise8<C>(v[i], s, finite);
+      if (k < C::kHidden) *reinterpret_cast<uint2*>(codes + k) = quantise8<C>(v[i], s, false);
     } else {
       if (k < C::kHidden) *reinterpret_cast<uint4*>(codes + k * 2) = make_uint4(v[i].w[0], v[i].w[1], v[i].w[2], v[i].w[3]);
     }
@@ -114,7 +114,7 @@ MOE_DEVICE void make_token(const LayerArgs& args, const Alone<C>& alone, const P
 // Tables and tokens. All math threads; several tokens' loads are in flight together.
 template <class C>
 MOE_DEVICE void make_tokens(const LayerArgs& args, u8* shared, const int* first_row, const Place& at) {
-  constexpr int kVectors = ceil_div(C::kHidden, kMathThreads * 8), kAtOnce = 16 / kVectors < 1 ? 1 : 16 / kVectors < kAloneTokens ? 16 / kVectors : kAloneTokens;
+  constexpr int kVectors = ceil_div(C::kHidden, kMathThreads * 8), kAtOnce = kVectors < 8 ? 8 / kVectors : 1;
   const Alone<C> alone(shared);
 #pragma unroll 1
   for (int first = 0; first < args.tokens; first += kAtOnce) {
@@ -152,7 +152,7 @@ MOE_DEVICE void make_codes(const LayerArgs& args, const Segment& s, u8* shared, 
   if (at.thread == 0)
     while (load_acquire(counters_of<C>(args, s) + s.token_tile) < C::kWeightTiles1) {
     }
-  sync_math();
+  sync_tokens<C>();  // and the token warp has done with the codes of the tile before
   quantise_wide_rows<C>(
       args, s.row + at.thread / 32, s.row + s.rows, 8, at.lane, C::kTensorGiven ? args.tensor_scale[1] : 0.0f,
       [&](int row) { return alone.h_codes + (row - s.row) * C::kAloneWide; }, [&](int row) { return alone.h_scale + row - s.row; });
@@ -191,7 +191,7 @@ MOE_DEVICE void token_producer_alone(const LayerArgs& args, u8* shared, int lane
       __syncwarp();
       continue;
     }
-    if (s.phase == 1) sync_tokens<C>();  // make_codes
+    if (s.phase == 1) sync_tokens<C>(), sync_tokens<C>();  // make_codes
 #pragma unroll 1
     for (int step = s.step; step < s.last_step; ++step, ring.advance()) {
       ring.wait_empty(false);

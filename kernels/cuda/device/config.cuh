@@ -22,8 +22,13 @@ __host__ __device__ constexpr int align_up(int a, int b) { return ceil_div(a, b)
 template <Scheme kScheme_, int kExperts_, int kHidden_, int kInter_, int kTopK_, bool kWeightOnInput_,
           int kTokenTile_, int kStages_, bool kPromote_, bool kSplit_, bool kTokenRows_ = false, bool kPairs_ = false,
           int kDealt_ = 1, int kGroup_ = 0, bool kZeroPoints_ = false, bool kOrdered_ = false,
-          Activation kActivation_ = Activation::silu, bool kBias_ = false, bool kFineScales_ = false, bool kFp16_ = false>
+          Activation kActivation_ = Activation::silu, bool kBias_ = false, bool kFineScales_ = false, bool kFp16_ = false,
+          bool kAlone_ = false>
 struct LayerConfig {
+  // The same, compiled for few pairs: this kernel is the whole layer, see alone.cuh.
+  static constexpr bool kAlone = kAlone_;
+  using WhenAlone = LayerConfig<kScheme_, kExperts_, kHidden_, kInter_, kTopK_, kWeightOnInput_, kTokenTile_, kStages_, kPromote_, kSplit_,
+                                kTokenRows_, kPairs_, kDealt_, kGroup_, kZeroPoints_, kOrdered_, kActivation_, kBias_, kFineScales_, kFp16_, true>;
   static constexpr Scheme kScheme = kScheme_;
   // The layer's 16-bit type: of x and y, and of what waits between the projections.
   static constexpr bool kFp16 = kFp16_;
@@ -118,7 +123,7 @@ struct LayerConfig {
   static constexpr int kSharedBytes = kPeerOffset + (kPairs ? kStages * 8 : 0) + 1024;  // 1024: to align the base
 
   // Alone: behind all that, tables of pairs, then tokens as they are multiplied and their scales, for as many
-  // tokens as there is room for. Launches that are not alone do not ask for it: prepare's blocks need the room.
+  // tokens as there is room for.
   static constexpr int kAloneOffset = align_up(kSharedBytes - 1024, 16);
   static constexpr int kAloneScales = kBlockScales ? kSteps1 * kUnits : kChannelScales ? 1 : 0;  // a token
   static constexpr int kAloneWide = kChannelScales ? align_up(kInter, 16) : 0;  // codes of its row of h
@@ -127,10 +132,10 @@ struct LayerConfig {
   static constexpr int kAloneRoom = (kSharedLimit - 1024 - kAloneOffset - kAloneTableBytes) / kAloneRow;
   static constexpr bool kAlonePossible = !kTokenRows && !kPairs && !kOrdered && !kTensorAmax && kTokenTile <= 16;
   static constexpr int kAloneMost = !kAlonePossible || kAloneRoom < 1 ? 0 : smallest(kAloneRoom, smallest(kAloneTokens, kAloneColumns / kHidden));
-  static constexpr bool kAlone = kAloneMost > 0;
   static constexpr int kAloneBytes = kAloneOffset + 1024 + kAloneTableBytes + kAloneMost * kAloneRow;
 
   static_assert(!kTokenRows || (kTokenTile == 128 && !kSplit), "token rows: tiles of 128 tokens, not cut");
+  static_assert(!kAlone || kAloneMost > 0, "alone: no room for a token, or not for this kind of tile");
   static_assert(!kMx || (!kTokenRows && !kPairs && kTokenTile <= 64), "microscaling: weights are wgmma's M, tiles of at most 64 tokens");
   static_assert(!kTokenRows || !kBlockScales || (kInter % 128 == 0 && !kFineScales), "token rows: a box of 128 weight rows has one scale");
   static_assert(!kSplit || kTokenTile <= 64, "partial sums are for tiles of at most 64 tokens");

@@ -143,7 +143,7 @@ MOE_DEVICE void finish_gate_up_wide(const LayerArgs& args, const Segment& s, Til
              static_cast<i64>(s.row) * C::kInter + column;
   store_half<C>(gate, scratch, at, dst, C::kInter, s.rows, C::kInter - column, [](int t) { return static_cast<i64>(t); });
   if constexpr (C::kTensorAmax) return;  // quantise_tensor does the rest
-  if (C::kChannelScales && (!C::kAlone || args.alone == 0)) {
+  if constexpr (C::kChannelScales && !C::kAlone) {
     sync_math();
     if (at.thread == 0) {
       *shared_flag = fetch_add_acq_rel(counters_of<C>(args, s) + args.tile_capacity + s.token_tile, 1) == C::kWeightTiles1 - 1;

@@ -58,7 +58,7 @@ struct LayerArgs {
   int* pair_row;      // [M, top_k] row of a pair or -1
   int* expert_rows;   // [E] rows of each expert
   int* group_rows;    // [M / 128, E] when there are more than kSelfCountPairs pairs
-  u32* counters;      // zeroed by prepare: per token tile ready (1), quantised (2); parts arrived
+  u32* counters;      // alone: two sets, which the layer kernel leaves zero in turn; else zeroed by prepare: per token tile ready (1), quantised (2); parts arrived
   u32* drawn;         // units drawn; zero between launches, the kernel leaves it so
   u32* turn;          // alone: which of two sets of counters this launch has, and blocks that know all their units
   float* partial;     // fp32 partial tiles, kSplit only
@@ -74,7 +74,6 @@ struct LayerArgs {
   int chunk_tokens;  // tokens for each prepare block
   int early_stages;  // stages of weights asked for before prepare's rows are known to be ready
   int self_count;    // 1: pairs <= kSelfCountPairs
-  int alone;         // 1: no prepare kernel; `counters` are two sets, which the layer kernel leaves zero in turn
 };
 
 }  // namespace moe

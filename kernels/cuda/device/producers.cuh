@@ -99,7 +99,8 @@ MOE_DEVICE void schedule_producer(const LayerArgs& args, Routing routing, u8* sh
     }
   }
   // Every block has read which set of counters this launch has before it knows all its units.
-  if (C::kAlone && args.alone != 0 && atomicAdd(args.turn + 1, 1u) == gridDim.x - 1) args.turn[1] = 0, args.turn[0] = set ^ 1;
+  if constexpr (C::kAlone)
+    if (atomicAdd(args.turn + 1, 1u) == gridDim.x - 1) args.turn[1] = 0, args.turn[0] = set ^ 1;
 }
 
 template <class C>
