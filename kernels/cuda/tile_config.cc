@@ -171,7 +171,10 @@ std::int64_t shared_bytes_of_launch(const Layer& layer, const CudaScheme& scheme
 
 bool is_alone(const Layer& layer, const CudaScheme& scheme, const TileConfig& c,
               std::int64_t tokens) {
-  return tokens * layer.top_k <= moe::kInsidePairs && tokens <= alone_room(layer, scheme, c).tokens;
+  // Of wide tokens two are made at once; a second round costs what a kernel less saves.
+  const bool rounds = layer.hidden_size > 4096 && tokens > 2;
+  return !rounds && tokens * layer.top_k <= moe::kInsidePairs &&
+         tokens <= alone_room(layer, scheme, c).tokens;
 }
 
 namespace {

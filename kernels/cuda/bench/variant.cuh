@@ -90,7 +90,8 @@ void launch_variant(const moe::LayerArgs& given, cudaStream_t stream, int blocks
     args.counter_words += C::kWeightTiles2;
   }
   if constexpr (C::kAloneMost > 0) {
-    if (pairs <= moe::kInsidePairs && args.tokens <= C::kAloneMost && std::getenv("NOT_ALONE") == nullptr) {
+    const bool rounds = C::kHidden > 4096 && args.tokens > 2;  // of making tokens
+    if (!rounds && pairs <= moe::kInsidePairs && args.tokens <= C::kAloneMost && std::getenv("NOT_ALONE") == nullptr) {
       // Counters that nobody poisons: zero at first, and left zero by every launch for the next.
       args.counters = args.turn + 2;
       if (upto > 1)
