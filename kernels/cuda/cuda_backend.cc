@@ -123,7 +123,7 @@ class CudaBackend final : public Backend {
     const CudaScheme& scheme = *find_scheme(*problem.scheme, problem.layer);
     const auto parsed = parse_config(config, problem.layer, scheme, problem.tokens,
                                      (*this_gpu())->shared_bytes_per_block());
-    if (parsed) compile_program(problem.layer, scheme, *parsed);
+    if (parsed) compile_program(problem.layer, scheme, *parsed, problem.tokens);
   }
 
   std::string_view config_folder() const override { return "kernels/cuda/configs"; }

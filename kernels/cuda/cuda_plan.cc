@@ -34,7 +34,7 @@ class CudaPlan final : public Plan {
       : resident_(std::move(resident)),
         tokens_(tokens),
         config_(config),
-        program_(layer(), resident_->scheme, config),
+        program_(layer(), resident_->scheme, config, tokens),
         workspace_(layer(), resident_->scheme, config, tokens, resident_->stream),
         calls_(resident_->stream, resident_->flush, static_cast<std::size_t>(slots),
                resident_->weights.size(), longest_graph) {
@@ -106,12 +106,12 @@ class CudaPlan final : public Plan {
   const Stream& stream() const { return resident_->stream; }
 
   LaunchShape layer_shape(unsigned blocks, bool overlaps = true) const {
-    return {
-        .grid = {blocks, 1, 1},
-        .block = moe::kLayerThreads,
-        .shared_bytes = static_cast<unsigned>(shared_bytes(layer(), resident_->scheme, config_)),
-        .cluster = static_cast<unsigned>(config_.cluster),
-        .overlaps_previous = overlaps};
+    return {.grid = {blocks, 1, 1},
+            .block = moe::kLayerThreads,
+            .shared_bytes = static_cast<unsigned>(
+                shared_bytes_of_launch(layer(), resident_->scheme, config_, tokens_)),
+            .cluster = static_cast<unsigned>(config_.cluster),
+            .overlaps_previous = overlaps};
   }
 
   moe::LayerArgs arguments(std::int64_t call, const RunRequest& request) const {
@@ -129,6 +129,12 @@ class CudaPlan final : public Plan {
     moe::LayerArgs args = given;
     void* pointers[] = {&args};
     const auto m = static_cast<unsigned>(tokens_);
+    if (is_alone(layer(), resident_->scheme, config_, tokens_)) {
+      program_.kernel(Stage::layer)
+          .launch(stream(), layer_shape(layer_blocks_, overlaps), pointers);
+      mark("layer");
+      return;
+    }
     const bool from_amax = resident_->scheme.tensor_scale == TensorScale::from_amax;
     launch_prepare({.count = &program_.kernel(Stage::count),
                     .prepare = &program_.kernel(Stage::prepare),

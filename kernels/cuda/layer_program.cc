@@ -1,5 +1,7 @@
 #include "kernels/cuda/layer_program.h"
 
+#include <algorithm>
+
 #include "kernels/cuda/tile_rows.h"
 #include "kernels/nvidia/device/layer_args.h"
 #include "kernels/nvidia/runtime/prepare.h"
@@ -18,7 +20,8 @@ CubinCache& cubin_cache() {
 }  // namespace
 
 CompileRequest program_request(const Layer& layer, const CudaScheme& scheme,
-                               const TileConfig& config) {
+                               const TileConfig& config, std::int64_t tokens) {
+  const bool alone = is_alone(layer, scheme, config, tokens);
   std::string text =
       "#include \"kernels/cuda/device/combine.cuh\"\n"
       "#include \"kernels/cuda/device/layer.cuh\"\n"
@@ -41,9 +44,10 @@ CompileRequest program_request(const Layer& layer, const CudaScheme& scheme,
           boolean(layer.expert_bias) + ", " +
           boolean(scheme.block_scales() &&
                   scale_rows(layer.intermediate_size, layer.gate_up_order) != 64) +
-          ", " + boolean(layer.dtype == Dtype::fp16) + ">;\n";
+          ", " + boolean(layer.dtype == Dtype::fp16) + ", " + boolean(alone) + ">;\n";
   text +=
       "static_assert(C::kSharedBytes == " + std::to_string(shared_bytes(layer, scheme, config)) +
+      " && C::kAloneMost == " + std::to_string(alone_room(layer, scheme, config).tokens) +
       " && sizeof(moe::LayerArgs) == " + std::to_string(sizeof(moe::LayerArgs)) +
       ", \"host and device disagree on sizes\");\n";
   std::vector<std::string> kernels = {"moe::count_kernel<C>", "moe::prepare_kernel<C>",
@@ -56,12 +60,14 @@ CompileRequest program_request(const Layer& layer, const CudaScheme& scheme,
           .kernels = std::move(kernels)};
 }
 
-void compile_program(const Layer& layer, const CudaScheme& scheme, const TileConfig& config) {
-  static_cast<void>(cubin_cache().get(program_request(layer, scheme, config)));
+void compile_program(const Layer& layer, const CudaScheme& scheme, const TileConfig& config,
+                     std::int64_t tokens) {
+  static_cast<void>(cubin_cache().get(program_request(layer, scheme, config, tokens)));
 }
 
-LayerProgram::LayerProgram(const Layer& layer, const CudaScheme& scheme, const TileConfig& config) {
-  const auto entry = cubin_cache().get(program_request(layer, scheme, config));
+LayerProgram::LayerProgram(const Layer& layer, const CudaScheme& scheme, const TileConfig& config,
+                           std::int64_t tokens) {
+  const auto entry = cubin_cache().get(program_request(layer, scheme, config, tokens));
   if (!entry) {
     throw CudaFault(
         {FaultKind::error, "the layer's kernels do not compile: " + entry.error().sentence});
@@ -70,7 +76,8 @@ LayerProgram::LayerProgram(const Layer& layer, const CudaScheme& scheme, const T
   for (const std::string& name : entry->cubin->names)
     kernels_.emplace_back(entry->cubin->image, name);
   kernel(Stage::layer)
-      .allow_shared_bytes(static_cast<std::size_t>(shared_bytes(layer, scheme, config)));
+      .allow_shared_bytes(
+          static_cast<std::size_t>(shared_bytes_of_launch(layer, scheme, config, tokens)));
 }
 
 }  // namespace moegauge::cuda

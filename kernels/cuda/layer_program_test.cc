@@ -104,15 +104,15 @@ TEST_F(LayerProgramTest, EveryHeuristicConfigurationCompilesCleanly) {
     const auto scheme = make_scheme(served.scheme);
     const CudaScheme* cuda_scheme = find_scheme(*scheme, served.layer);
     ASSERT_NE(cuda_scheme, nullptr) << served.what;
-    std::vector<TileConfig> seen;
+    std::vector<std::string> seen;
     for (const std::int64_t tokens : {1, 16, 64, 256, 1024, 2048, 4096, 8192}) {
       const auto config = parse_config({}, served.layer, *cuda_scheme, tokens, hopper_shared_bytes);
       ASSERT_TRUE(config.has_value()) << config.error().sentence;
-      if (std::ranges::find(seen, *config) != seen.end()) continue;
-      seen.push_back(*config);
-      programs.emplace_back(
-          program_request(served.layer, *cuda_scheme, *config),
-          std::string(served.what) + " " + served.scheme + " M=" + std::to_string(tokens));
+      CompileRequest request = program_request(served.layer, *cuda_scheme, *config, tokens);
+      if (std::ranges::find(seen, request.main.text) != seen.end()) continue;
+      seen.push_back(request.main.text);
+      programs.emplace_back(std::move(request), std::string(served.what) + " " + served.scheme +
+                                                    " M=" + std::to_string(tokens));
     }
   }
   ThreadPool pool(ThreadPool::usable_processors());
@@ -130,7 +130,7 @@ TEST_F(LayerProgramTest, AShapeThatTheKernelsDoNotHaveIsACompileErrorWithItsReas
   const auto scheme = make_scheme("fp8_block");
   const CudaScheme* cuda_scheme = find_scheme(*scheme, layer);
   const auto cubin =
-      compile(program_request(layer, *cuda_scheme, heuristic_config(layer, *cuda_scheme, 1)));
+      compile(program_request(layer, *cuda_scheme, heuristic_config(layer, *cuda_scheme, 1), 1));
   ASSERT_FALSE(cubin.has_value());
   EXPECT_NE(cubin.error().log.find("K must be a multiple of 16"), std::string::npos)
       << cubin.error().log;

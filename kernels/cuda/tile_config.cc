@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "kernels/cuda/tile_rows.h"
+#include "kernels/nvidia/device/layer_args.h"
 
 namespace moegauge::cuda {
 namespace {
@@ -137,6 +138,43 @@ std::int64_t shared_bytes(const Layer& layer, const CudaScheme& scheme, const Ti
       c.stages * stage + align_up(epilogue, 16) + c.stages * scale + tables + c.stages * 16;
   const std::int64_t pairs = c.cluster == 2 ? c.stages * 8 : 0;
   return align_up(barriers, 64) + 2 * 64 + 2 * 16 + 2 * 16 + pairs + 1024;
+}
+
+AloneRoom alone_room(const Layer& layer, const CudaScheme& scheme, const TileConfig& c) {
+  const std::int64_t offset = align_up(shared_bytes(layer, scheme, c) - 1024, 16);
+  const std::int64_t steps = ceil_div(layer.hidden_size, 128);
+  const std::int64_t scales = scheme.microscaling()                 ? 4 * steps
+                              : scheme.block_scales()               ? steps
+                              : scheme.scales == WeightScales::none ? 0
+                                                                    : 1;
+  const std::int64_t wide =
+      scales == 1 && !scheme.block_scales() ? align_up(padded_inter(layer), 16) : 0;
+  const std::int64_t row = layer.hidden_size * scheme.element_bytes + scales * 4;
+  const std::int64_t tables = 4 * moe::kInsidePairs * 4 + 64 + c.token_tile * (wide + 4);
+  const std::int64_t room = (moe::kSharedLimit - 1024 - offset - tables) / row;
+  const bool ordered = scheme.integers && scheme.integers->ordered;
+  if (!c.swap_ab || c.cluster != 1 || ordered || c.token_tile > 16 || room < 1 ||
+      scheme.tensor_scale == TensorScale::from_amax) {
+    return {};
+  }
+  const std::int64_t tokens =
+      std::min<std::int64_t>({room, moe::kAloneTokens, moe::kAloneColumns / layer.hidden_size});
+  if (tokens < 1) return {};
+  return {.tokens = tokens, .shared_bytes = offset + 1024 + tables + tokens * row};
+}
+
+std::int64_t shared_bytes_of_launch(const Layer& layer, const CudaScheme& scheme,
+                                    const TileConfig& c, std::int64_t tokens) {
+  return is_alone(layer, scheme, c, tokens) ? alone_room(layer, scheme, c).shared_bytes
+                                            : shared_bytes(layer, scheme, c);
+}
+
+bool is_alone(const Layer& layer, const CudaScheme& scheme, const TileConfig& c,
+              std::int64_t tokens) {
+  // Of wide tokens two are made at once; a second round costs what a kernel less saves.
+  const bool rounds = layer.hidden_size > 4096 && tokens > 2;
+  return !rounds && tokens * layer.top_k <= moe::kInsidePairs &&
+         tokens <= alone_room(layer, scheme, c).tokens;
 }
 
 namespace {

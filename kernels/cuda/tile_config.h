@@ -32,4 +32,17 @@ std::vector<TileConfig> candidate_tiles(const Layer& layer, const CudaScheme& sc
 // kernels/nvidia/device/config.cuh. The compiled program asserts that the two agree.
 std::int64_t shared_bytes(const Layer& layer, const CudaScheme& scheme, const TileConfig& config);
 
+// Tokens up to which the layer kernel can be the whole layer, and the shared memory that it asks
+// for then: LayerConfig::kAloneMost and kAloneBytes.
+struct AloneRoom {
+  std::int64_t tokens = 0, shared_bytes = 0;
+};
+AloneRoom alone_room(const Layer& layer, const CudaScheme& scheme, const TileConfig& config);
+
+// Whether it is, for so many tokens.
+bool is_alone(const Layer& layer, const CudaScheme& scheme, const TileConfig& config,
+              std::int64_t tokens);
+std::int64_t shared_bytes_of_launch(const Layer& layer, const CudaScheme& scheme,
+                                    const TileConfig& config, std::int64_t tokens);
+
 }  // namespace moegauge::cuda

@@ -86,6 +86,21 @@ TEST_F(TileConfigTest, DefaultsToSingleBlocksWherePairsDoNotFit) {
   EXPECT_EQ(heuristic_config(odd, channels, 2048), paired_tile(80, true));
 }
 
+TEST_F(TileConfigTest, OneLaunchServesAsManyTokensAsPairsAndSharedMemoryLet) {
+  const auto alone = [](const Layer& layer, const CudaScheme& scheme, std::int64_t tokens) {
+    return is_alone(layer, scheme, heuristic_config(layer, scheme, tokens), tokens);
+  };
+  EXPECT_TRUE(alone(layer_, scheme_, 1));
+  EXPECT_TRUE(alone(layer_, scheme_, 8));   // 64 pairs
+  EXPECT_FALSE(alone(layer_, scheme_, 9));  // 72
+  Layer wide = {.experts = 16, .top_k = 1, .hidden_size = 5120, .intermediate_size = 2048};
+  EXPECT_TRUE(alone(wide, *find_scheme(*make_scheme("fp8_ptpc"), wide), 2));
+  EXPECT_FALSE(alone(wide, *find_scheme(*make_scheme("fp8_ptpc"), wide), 3));
+  // One scale for all of x, and columns sorted for each expert, are prepare's work.
+  EXPECT_FALSE(alone(layer_, *find_scheme(*make_scheme("fp8_tensor"), layer_), 1));
+  EXPECT_FALSE(alone(layer_, *find_scheme(*make_scheme("w4a16_g128_actorder"), layer_), 1));
+}
+
 TEST_F(TileConfigTest, CandidatesAreServedBeginWithTheDefaultAndAreThereOnce) {
   for (const char* name : {"bf16", "fp8_block", "fp8_ptpc", "fp8_tensor", "w4a16_g128"}) {
     const CudaScheme& scheme = *find_scheme(*make_scheme(name), layer_);

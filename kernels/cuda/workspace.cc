@@ -81,7 +81,6 @@ Workspace::Workspace(const Layer& layer, const CudaScheme& scheme, const TileCon
     args_.tensor = args_.counter_words;
     args_.counter_words += 4;
   }
-  take(args_.counters, size(args_.counter_words) * 4);
   take(args_.partial, config.split_k ? size_t{2} * moe::kMaxSplitUnits * 256 * 64 * 4 : 0);
   args_.act_alpha = static_cast<float>(layer.activation.alpha);
   args_.act_beta = static_cast<float>(layer.activation.beta);
@@ -93,10 +92,16 @@ Workspace::Workspace(const Layer& layer, const CudaScheme& scheme, const TileCon
       scheme.integers
           ? static_cast<int>(std::size_t{3} * moe::kChunkBytes / chunk_bytes(*scheme.integers))
           : 3;
-  zeroed_ = Buffer(2 * sizeof(moe::u32));
+  const bool alone = is_alone(layer, scheme, config, tokens);
+  zeroed_ = Buffer((4 + (alone ? size(2 * args_.counter_words) : 0)) * sizeof(moe::u32));
   zeroed_.fill(stream, 0);
   args_.drawn = as<moe::u32>(zeroed_.get());
   args_.tensor_amax = args_.drawn + 1;
+  args_.turn = args_.drawn + 2;
+  if (alone)
+    args_.counters = args_.turn + 2;
+  else
+    take(args_.counters, size(args_.counter_words) * 4);
   if (!layer.expert_map.empty()) {
     expert_map_ = Buffer(layer.expert_map.size() * sizeof(std::int32_t));
     expert_map_.upload(stream, std::as_bytes(std::span(layer_.expert_map)));

@@ -45,25 +45,28 @@ MOE_DEVICE void count_pairs(const int* ids, const int* expert_map, int begin, in
 // number of tiles. Tables that are not null have experts + 1 entries.
 MOE_DEVICE void scan_experts(const int* counts, int experts, int tile, int* first_row,
                              int* first_tile, int* first_odd, int lane) {
+  // A lane has its experts in a row, so that lanes meet once.
+  const int each = (experts + 31) / 32, begin = lane * each;
+  const int end = begin + each < experts ? begin + each : experts;
   int rows = 0, tiles = 0, odds = 0;
-  for (int base = 0; base < experts; base += 32) {
-    const int e = base + lane;
-    const int count = e < experts ? counts[e] : 0;
-    const int own_tiles = (count + tile - 1) / tile;
-    int r = count, t = own_tiles, o = own_tiles & 1;
-    for (int d = 1; d < 32; d *= 2) {
-      const int r_left = shuffle_up(r, d), t_left = shuffle_up(t, d), o_left = shuffle_up(o, d);
-      if (lane >= d) r += r_left, t += t_left, o += o_left;
-    }
-    if (e < experts) {
-      first_row[e] = rows + r - count;
-      if (first_tile != nullptr) first_tile[e] = tiles + t - own_tiles;
-      if (first_odd != nullptr) first_odd[e] = odds + o - (own_tiles & 1);
-    }
-    rows += shuffle_index(r, 31);
-    tiles += shuffle_index(t, 31);
-    odds += shuffle_index(o, 31);
+  for (int e = begin; e < end; ++e) {
+    const int own_tiles = (counts[e] + tile - 1) / tile;
+    rows += counts[e], tiles += own_tiles, odds += own_tiles & 1;
   }
+  int r = rows, t = tiles, o = odds;
+  for (int d = 1; d < 32; d *= 2) {
+    const int r_left = shuffle_up(r, d), t_left = shuffle_up(t, d), o_left = shuffle_up(o, d);
+    if (lane >= d) r += r_left, t += t_left, o += o_left;
+  }
+  int row = r - rows, first = t - tiles, odd = o - odds;
+  for (int e = begin; e < end; ++e) {
+    const int own_tiles = (counts[e] + tile - 1) / tile;
+    first_row[e] = row;
+    if (first_tile != nullptr) first_tile[e] = first;
+    if (first_odd != nullptr) first_odd[e] = odd;
+    row += counts[e], first += own_tiles, odd += own_tiles & 1;
+  }
+  rows = shuffle_index(r, 31), tiles = shuffle_index(t, 31), odds = shuffle_index(o, 31);
   if (lane == 0) {
     first_row[experts] = rows;
     if (first_tile != nullptr) first_tile[experts] = tiles;

@@ -223,14 +223,17 @@ TEST_P(OnDevice, OneExpertMayTakeEveryToken) {
 }
 
 TEST_P(OnDevice, ARunNeverDependsOnTheOneBefore) {
-  constexpr std::int64_t tokens = 200;
-  const OwnedInputs in = inputs_of(GetParam(), tokens);
-  for (const Config& config : GetParam().configs) {
-    const auto p = plan(tokens, config);
-    ASSERT_NE(p, nullptr);
-    const Output first = run(*p, in);
-    for (int again = 0; again < 20; ++again)
-      ASSERT_EQ(run(*p, in, {.calls = 3, .launch = Launch::graph}), first);
+  // Of 3 tokens some kinds of tile make the layer in one launch, which leaves the next its
+  // counters.
+  for (const std::int64_t tokens : {3, 200}) {
+    const OwnedInputs in = inputs_of(GetParam(), tokens);
+    for (const Config& config : GetParam().configs) {
+      const auto p = plan(tokens, config);
+      ASSERT_NE(p, nullptr);
+      const Output first = run(*p, in);
+      for (int again = 0; again < 20; ++again)
+        ASSERT_EQ(run(*p, in, {.calls = 3 + again % 2, .launch = Launch::graph}), first);
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 // Host side of one compiled configuration: how its kernels are launched.
 #pragma once
 #include <algorithm>
+#include <cstdlib>
 
 #include "kernels/cuda/device/combine.cuh"
 #include "kernels/cuda/device/layer.cuh"
@@ -40,6 +41,8 @@ void launch_kernel(Kernel kernel, int grid, int block, int shared, bool dependen
 template <class C>
 void setup_variant() {
   CUDA_CHECK(cudaFuncSetAttribute(moe::layer_kernel<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, C::kSharedBytes));
+  if constexpr (C::kAloneMost > 0)
+    CUDA_CHECK(cudaFuncSetAttribute(moe::layer_kernel<typename C::WhenAlone>, cudaFuncAttributeMaxDynamicSharedMemorySize, C::kAloneBytes));
 }
 
 // Blocks of the layer kernel: all must be resident at once, since phase 1 waits for
@@ -85,6 +88,16 @@ void launch_variant(const moe::LayerArgs& given, cudaStream_t stream, int blocks
   if (!C::kDirect && !C::kTokenRows && pairs <= moe::kInsidePairs) {
     args.combined = args.counter_words;
     args.counter_words += C::kWeightTiles2;
+  }
+  if constexpr (C::kAloneMost > 0) {
+    const bool rounds = C::kHidden > 4096 && args.tokens > 2;  // of making tokens
+    if (!rounds && pairs <= moe::kInsidePairs && args.tokens <= C::kAloneMost && std::getenv("NOT_ALONE") == nullptr) {
+      // Counters that nobody poisons: zero at first, and left zero by every launch for the next.
+      args.counters = args.turn + 2;
+      if (upto > 1)
+        launch_kernel(moe::layer_kernel<typename C::WhenAlone>, blocks, moe::kLayerThreads, C::kAloneBytes, true, stream, args);
+      return;
+    }
   }
   if (!args.self_count)
     launch_kernel(moe::count_kernel<C>, (args.tokens + moe::kGroupTokens - 1) / moe::kGroupTokens, moe::kPrepareThreads, 0, true, stream, args);

@@ -72,8 +72,12 @@ Workspace::Workspace(const Layer& l, int max_tokens, int blocks, int max_tile) :
   take(args.counters, (tiles * 3 + 2 * moe::kMaxSplitUnits + l.hidden / 256 + 1) * 4);
   take(args.partial, size_t(2) * moe::kMaxSplitUnits * 256 * 64 * 4);  // tiles of up to 64 tokens
   take(args.trace, size_t(blocks) * 16 * 8);
-  CUDA_CHECK(cudaMalloc(&args.drawn, 4));  // never poisoned: the kernel needs it zero and leaves it zero
-  CUDA_CHECK(cudaMemset(args.drawn, 0, 4));
+  // Never poisoned: the kernel needs them zero and leaves them zero, two sets of counters in turn.
+  const size_t zeroed = (4 + 2 * (3 * (64 + l.experts_local) + 2 * moe::kMaxSplitUnits + l.hidden / 256 + 2)) * 4;
+  CUDA_CHECK(cudaMalloc(&args.drawn, zeroed));
+  CUDA_CHECK(cudaMemset(args.drawn, 0, zeroed));
+  args.turn = args.drawn + 2;
+  zeroed_bytes = zeroed;
   args.row_pitch = row_pitch;
 }
 
@@ -89,6 +93,7 @@ void Workspace::poison() const {
 moe::LayerArgs Workspace::bind(const Weights& w, const Call& c, const int* expert_map, const Variant& v) const {
   moe::LayerArgs a = args;
   const Layer& l = layer;
+  CUDA_CHECK(cudaMemset(args.drawn, 0, zeroed_bytes));  // two variants' sets of counters lie differently
   a.w13_chunks = l.int_bits() != 0 ? w.int13.chunks : w.w13_chunks;
   a.w2_chunks = l.int_bits() != 0 ? w.int2.chunks : w.w2_chunks;
   a.x_order = w.x_order;

@@ -18,6 +18,7 @@ struct Workspace {
   Layer layer;
   moe::LayerArgs args{};
   int row_pitch = 0;
+  size_t zeroed_bytes = 0;
   std::vector<std::pair<void*, size_t>> buffers;
 };
 

@@ -21,15 +21,15 @@ MOE_DEVICE uint4 pack_eight(const float (&s)[8]) {
 
 // Few pairs: the block that finishes the last of the down projection's tiles of 256 columns sums them
 // for every token, and no kernel is launched for it. All math threads.
-template <class C>
-MOE_DEVICE void combine_columns(const LayerArgs& args, int weight_tile, int thread) {
+template <class C, class RowOf>
+MOE_DEVICE void combine_columns(const LayerArgs& args, int weight_tile, int thread, RowOf row_of) {
   const int column = weight_tile * 256 + thread % 32 * 8;
   if (column >= C::kHidden) return;
   for (int token = thread / 32; token < args.tokens; token += kMathThreads / 32) {
     uint4 v[C::kTopK];
 #pragma unroll
     for (int t = 0; t < C::kTopK; ++t) {
-      const int row = __ldcg(&args.pair_row[token * C::kTopK + t]);
+      const int row = row_of(token * C::kTopK + t);
       v[t] = row < 0 ? make_uint4(0, 0, 0, 0)
                      : __ldcg(reinterpret_cast<const uint4*>(args.pair_out + static_cast<i64>(row) * C::kHidden + column));
     }

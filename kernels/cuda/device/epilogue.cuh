@@ -122,7 +122,7 @@ MOE_DEVICE void finish_gate_up_block(const LayerArgs& args, const Segment& s, Ti
     if (t < s.rows && first_column < C::kInter)
       *reinterpret_cast<uint4*>(args.h_rows + static_cast<i64>(s.row + t) * C::kInter + first_column) =
           *reinterpret_cast<const uint4*>(scratch.staging + t * C::kQuantPitch + chunk * 16);
-  publish(&args.counters[s.token_tile], at);
+  publish(counters_of<C>(args, s) + s.token_tile, at);
 }
 
 // Per-token codes: a row's scale needs all N columns, so the block that finishes the
@@ -143,16 +143,16 @@ MOE_DEVICE void finish_gate_up_wide(const LayerArgs& args, const Segment& s, Til
              static_cast<i64>(s.row) * C::kInter + column;
   store_half<C>(gate, scratch, at, dst, C::kInter, s.rows, C::kInter - column, [](int t) { return static_cast<i64>(t); });
   if constexpr (C::kTensorAmax) return;  // quantise_tensor does the rest
-  if constexpr (C::kChannelScales) {
+  if constexpr (C::kChannelScales && !C::kAlone) {
     sync_math();
     if (at.thread == 0) {
-      *shared_flag = fetch_add_acq_rel(&args.counters[args.tile_capacity + s.token_tile], 1) == C::kWeightTiles1 - 1;
+      *shared_flag = fetch_add_acq_rel(counters_of<C>(args, s) + args.tile_capacity + s.token_tile, 1) == C::kWeightTiles1 - 1;
     }
     sync_math();
     if (!*shared_flag) return;
     quantise_rows<C>(args, s, at);
   }
-  publish(&args.counters[s.token_tile], at);
+  publish(counters_of<C>(args, s) + s.token_tile, at);
 }
 
 // Weighted rows of the down projection, 16 bits, to pair_out or straight to y.

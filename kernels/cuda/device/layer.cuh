@@ -2,6 +2,7 @@
 // projection of all experts in one persistent launch.
 #pragma once
 #include "kernels/device/align.h"
+#include "kernels/cuda/device/alone.cuh"
 #include "kernels/cuda/device/combine.cuh"
 #include "kernels/cuda/device/epilogue.cuh"
 #include "kernels/cuda/device/integers.cuh"
@@ -31,13 +32,20 @@ struct Prefetched {
 };
 
 template <class C>
-MOE_DEVICE void prefetch(const LayerArgs& args, const Segment& s, const Place& at, Prefetched<C>& p) {
+MOE_DEVICE void prefetch(const LayerArgs& args, const Segment& s, const Place& at, Prefetched<C>& p, [[maybe_unused]] u8* shared) {
   p.column = 1.0f;
   if (at.thread < s.rows) {
     const int row = s.row + at.thread;
-    if ((s.phase == 0) == C::kWeightOnInput) p.column = __ldcg(&args.row_weight[row]);
-    if (C::kChannelScales && s.phase == 0) p.column *= __ldcg(&args.x_scale[row]);
-    if (C::kDirect && s.phase == 1) p.token = __ldcg(&args.row_token[row]);
+    if constexpr (C::kAlone) {
+      const Alone<C> alone(shared);
+      if ((s.phase == 0) == C::kWeightOnInput) p.column = alone.row_weight[row];
+      if (C::kChannelScales && s.phase == 0) p.column *= alone.scales[alone.row_token[row]];
+      if (C::kDirect && s.phase == 1) p.token = alone.row_token[row];
+    } else {
+      if ((s.phase == 0) == C::kWeightOnInput) p.column = __ldcg(&args.row_weight[row]);
+      if (C::kChannelScales && s.phase == 0) p.column *= __ldcg(&args.x_scale[row]);
+      if (C::kDirect && s.phase == 1) p.token = __ldcg(&args.row_token[row]);
+    }
   }
   if constexpr (C::kChannelScales) {
 #pragma unroll
@@ -95,7 +103,7 @@ MOE_DEVICE bool join_parts(const LayerArgs& args, const Segment& s, Tile<C>& sum
   }
   sync_math();
   if (at.thread == 0) {
-    u32* arrived = args.counters + 3 * args.tile_capacity + s.phase * kMaxSplitUnits;
+    u32* arrived = counters_of<C>(args, s) + 3 * args.tile_capacity + s.phase * kMaxSplitUnits;
     *shared_flag = fetch_add_acq_rel(&arrived[s.cut], 1) == static_cast<u32>(s.parts - 1);
   }
   sync_math();
@@ -128,7 +136,7 @@ MOE_DEVICE bool join_parts(const LayerArgs& args, const Segment& s, Tile<C>& sum
 template <class C>
 MOE_DEVICE void finish_tile(const LayerArgs& args, const Segment& s, Tile<C>& sum0, Tile<C>& sum1,
                             const Scratch<C>& scratch, const Place& at, const Prefetched<C>& p, int* shared_flag,
-                            int token_tiles) {
+                            int token_tiles, [[maybe_unused]] u8* shared) {
   constexpr bool kGateUpScaled = C::kChannelScales || C::kWeightOnInput;
   constexpr bool kDownScaled = C::kChannelScales || !C::kWeightOnInput;
   if ((s.phase == 0 && kGateUpScaled) || (s.phase == 1 && (kDownScaled || C::kDirect))) {
@@ -136,7 +144,10 @@ MOE_DEVICE void finish_tile(const LayerArgs& args, const Segment& s, Tile<C>& su
     if (at.thread < C::kTokenTile) {
       // With biases the router weight comes after them.
       float factor = C::kBias && s.phase == 1 ? 1.0f : p.column;
-      if (C::kChannelScales && s.phase == 1 && at.thread < s.rows) factor *= __ldcg(&args.h_scale[s.row + at.thread]);
+      if (C::kChannelScales && s.phase == 1 && at.thread < s.rows) {
+        if constexpr (C::kAlone) factor *= Alone<C>(shared).h_scale[at.thread];
+        else factor *= __ldcg(&args.h_scale[s.row + at.thread]);
+      }
       scratch.column_factor[at.thread] = factor;
       if (C::kBias) scratch.column_inverse[at.thread] = p.column;
       scratch.column_token[at.thread] = p.token;
@@ -159,9 +170,15 @@ MOE_DEVICE void finish_tile(const LayerArgs& args, const Segment& s, Tile<C>& su
     if (C::kDirect || args.combined == 0) return;
     sync_math();
     if (at.thread == 0)
-      *shared_flag = fetch_add_acq_rel(&args.counters[args.combined + s.weight_tile], 1) == static_cast<u32>(token_tiles - 1);
+      *shared_flag = fetch_add_acq_rel(counters_of<C>(args, s) + args.combined + s.weight_tile, 1) == static_cast<u32>(token_tiles - 1);
     sync_math();
-    if (*shared_flag) combine_columns<C>(args, s.weight_tile, at.thread);
+    if (!*shared_flag) return;
+    if constexpr (C::kAlone) {
+      const int* pair_row = Alone<C>(shared).pair_row;
+      combine_columns<C>(args, s.weight_tile, at.thread, [=](int pair) { return pair_row[pair]; });
+    } else {
+      combine_columns<C>(args, s.weight_tile, at.thread, [&](int pair) { return __ldcg(&args.pair_row[pair]); });
+    }
   }
 }
 
@@ -186,8 +203,10 @@ MOE_DEVICE void math_loop(const LayerArgs& args, u8* shared, int* shared_flag, i
     if constexpr (C::kTensorAmax)
       if (s.phase != 0 && !quantised) quantise_tensor<C>(args, rows, at), quantised = true;
     if (s.phase < 0) break;
-    prefetch<C>(args, s, at, ahead);
+    prefetch<C>(args, s, at, ahead, shared);
     if (at.thread == 0) MOE_STAMP(args, s.phase == 0 ? 4 : 8);
+    if constexpr (C::kAlone && C::kChannelScales)
+      if (s.phase == 1) make_codes<C>(args, s, shared, at);
     const int steps = s.last_step - s.step;
     if constexpr (C::kIntBits != 0) multiply_integers<C>(ring, steps, sum0, sum1, at);
     else if constexpr (C::kInt8) multiply_int8<C>(ring, steps, sum0, sum1, at.group, at.lane);
@@ -199,7 +218,7 @@ MOE_DEVICE void math_loop(const LayerArgs& args, u8* shared, int* shared_flag, i
     if constexpr (C::kSplit)
       if (s.parts > 1) whole = join_parts<C>(args, s, sum0, sum1, at, shared_flag);
     if (at.thread == 0) MOE_STAMP(args, s.phase == 0 ? 6 : 10);
-    if (whole) finish_tile<C>(args, s, sum0, sum1, scratch, place_again(at), ahead, shared_flag, token_tiles);
+    if (whole) finish_tile<C>(args, s, sum0, sum1, scratch, place_again(at), ahead, shared_flag, token_tiles, shared);
     if (at.thread == 0) MOE_STAMP(args, s.phase == 0 ? 7 : 11);
     barrier_arrive(queue.empty());
     queue.advance();
@@ -234,9 +253,12 @@ MOE_DEVICE void math_loop_rows(const LayerArgs& args, u8* shared, int* group_fla
 
 // First row and first token tile of every expert, in shared memory.
 template <class C>
-MOE_DEVICE void make_routing(const LayerArgs& args, int* first_row, int* first_tile, int* first_odd, int* whole, int* parts, int* counts) {
+MOE_DEVICE void make_routing(const LayerArgs& args, int* first_row, int* first_tile, int* first_odd, int* whole, int* parts, int* counts,
+                             [[maybe_unused]] int* pair_expert) {
   const int thread = threadIdx.x;
-  if (args.self_count) {
+  if constexpr (C::kAlone) {
+    count_alone<C>(args, counts, pair_expert);
+  } else if (args.self_count) {
     for (int e = thread; e < C::kExperts; e += kLayerThreads) counts[e] = 0;
     __syncthreads();
     count_pairs(args.topk_ids, args.expert_map, 0, args.tokens * C::kTopK, 0, counts, nullptr, thread, kLayerThreads);
@@ -291,28 +313,40 @@ __global__ void __launch_bounds__(kLayerThreads, 1) layer_kernel(const __grid_co
     }
     barrier_init_fence();
   }
-  make_routing<C>(args, first_row, first_tile, first_odd, whole, parts, counts);
+  [[maybe_unused]] u32 turn = 0;
+  int* pair_expert = nullptr;
+  if constexpr (C::kAlone) {
+    dependency_wait();  // no kernel of this layer did
+    if (warp == 3) turn = load_relaxed(args.turn);
+    pair_expert = Alone<C>(shared).pair_expert;
+  }
+  make_routing<C>(args, first_row, first_tile, first_odd, whole, parts, counts, pair_expert);
   if constexpr (C::kPairs) cluster_sync();  // both blocks' barriers are ready
   const Routing routing{first_row, first_tile, first_odd, whole, parts};
 
+  constexpr bool kLean = C::kTokenRows && C::kPromote;  // sums, a box's products and tokens in registers
   if (thread < kProducerThreads) {
-    registers_lower<56>();
+    registers_lower<kLean ? 40 : 56>();
     // The weight warp starts at once; all else needs what prepare wrote.
     if (warp == 0) {
       if (lane == 0) weight_producer<C>(args, shared);
     } else if (warp == 1) {
       dependency_wait();
-      if (lane == 0) token_producer<C>(args, shared);
+      if constexpr (C::kAlone) token_producer_alone<C>(args, shared, lane);
+      else if (lane == 0) token_producer<C>(args, shared);
     } else if (warp == 2 && C::kBlockScales) {
       dependency_wait();
-      scale_producer<C>(args, shared, lane);
+      if constexpr (C::kAlone) scale_producer_alone<C>(args, shared, lane);
+      else scale_producer<C>(args, shared, lane);
     } else if (warp == 3) {
-      if (lane == 0) schedule_producer<C>(args, routing, shared);
+      if constexpr (C::kAlone) clear_other_counters(args, turn, lane);
+      if (lane == 0) schedule_producer<C>(args, routing, shared, turn);
     }
   } else {
-    registers_raise<224>();
+    registers_raise<kLean ? 232 : 224>();
     dependency_wait();
     if (C::kTensorAmax && blockIdx.x == 0 && thread == kProducerThreads) *args.tensor_amax = 0;  // prepare has read it
+    if constexpr (C::kAlone) make_tokens<C>(args, shared, first_row, Place(thread - kProducerThreads));
     if constexpr (C::kTokenRows) math_loop_rows<C>(args, shared, shared_flag, first_row[C::kExperts]);
     else math_loop<C>(args, shared, shared_flag, first_tile[C::kExperts], first_row[C::kExperts]);
   }

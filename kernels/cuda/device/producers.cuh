@@ -23,6 +23,9 @@ struct Ring {
   MOE_DEVICE void advance() {
     if (++stage == C::kStages) stage = 0, parity ^= 1;
   }
+  MOE_DEVICE void advance(int steps) {
+    for (int i = 0; i < steps; ++i) advance();
+  }
   // Until the stage may be filled, in a pair's other block too if `both`.
   MOE_DEVICE void wait_empty(bool both) const {
     barrier_wait(empty(), parity ^ 1);
@@ -67,7 +70,7 @@ struct SegmentQueue {
 };
 
 template <class C>
-MOE_DEVICE void schedule_producer(const LayerArgs& args, Routing routing, u8* shared) {
+MOE_DEVICE void schedule_producer(const LayerArgs& args, Routing routing, u8* shared, [[maybe_unused]] u32 set) {
   SegmentQueue<C> queue(shared);
   Schedule<C> schedule(routing);
   int unit = C::kPairs ? blockIdx.x / 2 : blockIdx.x, turn = 1;
@@ -75,6 +78,7 @@ MOE_DEVICE void schedule_producer(const LayerArgs& args, Routing routing, u8* sh
     barrier_wait(queue.empty(), queue.parity ^ 1);
     Segment& s = queue.segment();
     more = schedule.locate(unit, s);
+    if constexpr (C::kAlone) s.counters = set * args.counter_words;
     if (!more) s.phase = -1;
     barrier_arrive(queue.full());
     if (!more) break;
@@ -94,6 +98,9 @@ MOE_DEVICE void schedule_producer(const LayerArgs& args, Routing routing, u8* sh
       }
     }
   }
+  // Every block has read which set of counters this launch has before it knows all its units.
+  if constexpr (C::kAlone)
+    if (atomicAdd(args.turn + 1, 1u) == gridDim.x - 1) args.turn[1] = 0, args.turn[0] = set ^ 1;
 }
 
 template <class C>
@@ -142,8 +149,25 @@ MOE_DEVICE void wait_for_rows(const LayerArgs& args, const Segment& s) {
     while (load_acquire(&args.counters[args.tensor + 3]) < gridDim.x) {
     }
   } else {
-    while (load_acquire(&args.counters[s.token_tile]) < C::kReadyCount) {
+    while (load_acquire(counters_of<C>(args, s) + s.token_tile) < C::kReadyCount) {
     }
+  }
+}
+
+// Rows of h of a segment whose tokens are wgmma's N, once they are there. One lane.
+template <class C>
+MOE_DEVICE void load_rows(const LayerArgs& args, const Segment& s, Ring<C>& ring, u64 policy) {
+  wait_for_rows<C>(args, s);
+  proxy_fence();
+  MOE_STAMP(args, 3);
+#pragma unroll 1
+  for (int step = s.step; step < s.last_step; ++step, ring.advance()) {
+    ring.wait_empty(false);
+    barrier_arrive_expect(ring.full(), C::kTokenBytes);
+#pragma unroll
+    for (int box = 0; box < C::kTokenBoxes; ++box)
+      tensor_load(ring.tokens() + box * C::kTokenTile * 128, &args.h_rows_map, ring.full(),
+                  step * C::kStep + box * (128 / C::kElementBytes), s.row, policy);
   }
 }
 

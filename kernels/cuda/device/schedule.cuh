@@ -28,9 +28,15 @@ struct Segment {
   int cut;                                     // which of the tiles in parts, in this phase
   int token_tiles;                             // of the expert: tiles that read the same weights
   int share_weights;                           // pairs: 1 weights, 0 tokens are read for both blocks
+  int counters;                                // alone: first of this launch's
 };
 
 static_assert(sizeof(Segment) <= 64, "a queue slot holds a segment");
+
+template <class C>
+MOE_DEVICE u32* counters_of(const LayerArgs& args, const Segment& s) {
+  return args.counters + (C::kAlone ? s.counters : 0);
+}
 
 // Tables every role of the block reads.
 struct Routing {

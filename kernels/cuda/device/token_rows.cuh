@@ -46,17 +46,6 @@ MOE_DEVICE void prefetch_rows(const LayerArgs& args, const Segment& s, const Pla
   }
 }
 
-template <class C>
-MOE_DEVICE void multiply_rows_stage(RowTile& d, u32 tokens, u32 weights, int accumulate) {
-  const u32 a = wgmma_descriptor(tokens), b = wgmma_descriptor(weights);
-#pragma unroll
-  for (int k = 0; k < 4; ++k) {
-    if constexpr (C::kFp8) Wgmma<128>::e4m3(d, a + 2 * k, b + 2 * k, k > 0 ? 1 : accumulate);
-    else if constexpr (C::kFp16) Wgmma<128>::f16(d, a + 2 * k, b + 2 * k, k > 0 ? 1 : accumulate);
-    else Wgmma<128>::bf16(d, a + 2 * k, b + 2 * k, k > 0 ? 1 : accumulate);
-  }
-}
-
 // Both boxes, added to what is there; Sum: float, int for int8.
 template <class C, class Sum>
 MOE_DEVICE void multiply_rows_stage_twice(Sum (&d0)[64], Sum (&d1)[64], u32 tokens, u32 weights) {
@@ -70,61 +59,84 @@ MOE_DEVICE void multiply_rows_stage_twice(Sum (&d0)[64], Sum (&d1)[64], u32 toke
   }
 }
 
-template <class C>
-MOE_DEVICE void promote_rows(RowTile& sum, const RowTile& part, float s0, float s1) {
+// A quarter of a tile's weight rows: 64, of the second half of a box if kHalf.
+using RowQuarter = float[32];
+
+template <class C, int kHalf>
+MOE_DEVICE void promote_rows(RowTile& sum, const RowQuarter& part, float s0, float s1) {
 #pragma unroll
-  for (int j = 0; j < 16; ++j) {
+  for (int j = 0; j < 32; j += 4) {
+    float* to = sum + kHalf * 32 + j;
     if constexpr (C::kBlockScales) {
-      sum[4 * j] = fmaf(part[4 * j], s0, sum[4 * j]);
-      sum[4 * j + 1] = fmaf(part[4 * j + 1], s0, sum[4 * j + 1]);
-      sum[4 * j + 2] = fmaf(part[4 * j + 2], s1, sum[4 * j + 2]);
-      sum[4 * j + 3] = fmaf(part[4 * j + 3], s1, sum[4 * j + 3]);
+      to[0] = fmaf(part[j], s0, to[0]), to[1] = fmaf(part[j + 1], s0, to[1]);
+      to[2] = fmaf(part[j + 2], s1, to[2]), to[3] = fmaf(part[j + 3], s1, to[3]);
     } else {
 #pragma unroll
-      for (int e = 0; e < 4; ++e) sum[4 * j + e] += part[4 * j + e];
+      for (int e = 0; e < 4; ++e) to[e] += part[j + e];
     }
   }
 }
 
+// Two quarters' products in registers, so that one is added while the other's is under way; instructions that
+// narrow read tokens from registers, or shared memory could not keep up with them.
 // `busy` is false for a warpgroup whose 64 rows are all past the tile's end.
 template <class C>
 MOE_DEVICE void multiply_rows_promoted(Ring<C>& ring, int steps, RowTile& sum0, RowTile& sum1, const Place& at, bool busy) {
 #pragma unroll
   for (int i = 0; i < 64; ++i) sum0[i] = sum1[i] = 0.0f;
   const u32 row_scale = 16 + (at.group * 64 + at.warp * 16 + at.lane / 4) * 4;
+  // The lane's row of the warp's 16 and its chunk of 16 bytes, swizzled; two chunks on at each k.
+  const u32 fragment = (at.group * 64 + at.warp * 16 + at.lane % 16) * 128 + ((at.lane / 16 ^ at.lane % 8) << 4);
+  u32 tokens[4][4];
+  auto multiply = [&](RowQuarter& part, u32 weights) {
+    const u32 b = wgmma_descriptor(weights);
+    wgmma_pin(part);
+    wgmma_begin();
+#pragma unroll
+    for (int k = 0; k < 4; ++k) Wgmma<64>::e4m3_registers(part, tokens[k], b + 2 * k, k > 0);
+    wgmma_commit();
+  };
+  if (!__any_sync(0xffffffffu, busy)) {
+    for (int step = 0; step < steps; ++step, ring.advance()) {
+      barrier_wait(ring.full(), ring.parity);
+      if (Ring<C>::releases(at.lane)) Ring<C>::release(ring.empty());
+    }
+    return;
+  }
 #pragma unroll 1
   for (int step = 0; step < steps; ++step) {
+    RowQuarter part0, part1;
     barrier_wait(ring.full(), ring.parity);
-    if (busy) {
-      const u32 a = ring.tokens() + at.group * 8192;
-      float s00 = 1.0f, s01 = 1.0f, s10 = 1.0f, s11 = 1.0f;
-      if constexpr (C::kBlockScales) {
-        const u32 scales = ring.scales();
-        const float t0 = shared_float(scales + row_scale), t1 = shared_float(scales + row_scale + 32);
-        const float w0 = shared_float(scales), w1 = shared_float(scales + 8);
-        s00 = t0 * w0, s01 = t1 * w0, s10 = t0 * w1, s11 = t1 * w1;
-      }
-      RowTile part;
-      wgmma_pin(part);
-      wgmma_begin();
-      multiply_rows_stage<C>(part, a, ring.weights(0), 0);
-      wgmma_commit();
-      wgmma_wait<0>();
-      wgmma_pin(part);
-      promote_rows<C>(sum0, part, s00, s01);
-      wgmma_pin(part);
-      wgmma_begin();
-      multiply_rows_stage<C>(part, a, ring.weights(1), 0);
-      wgmma_commit();
-      wgmma_wait<0>();
-      wgmma_pin(part);
-      __syncwarp();
-      if (Ring<C>::releases(at.lane)) Ring<C>::release(ring.empty());
-      promote_rows<C>(sum1, part, s10, s11);
-    } else if (Ring<C>::releases(at.lane)) {
-      Ring<C>::release(ring.empty());
+#pragma unroll
+    for (int k = 0; k < 4; ++k) load_matrix(tokens[k], ring.tokens() + (fragment ^ k << 5));
+    multiply(part0, ring.weights(0));
+    multiply(part1, ring.weights(0) + 8192);
+    float s00 = 1.0f, s01 = 1.0f, s10 = 1.0f, s11 = 1.0f;
+    if constexpr (C::kBlockScales) {
+      const u32 scales = ring.scales();
+      const float t0 = shared_float(scales + row_scale), t1 = shared_float(scales + row_scale + 32);
+      const float w0 = shared_float(scales), w1 = shared_float(scales + 8);
+      s00 = t0 * w0, s01 = t1 * w0, s10 = t0 * w1, s11 = t1 * w1;
     }
+    wgmma_wait<1>();
+    wgmma_pin(part0);
+    promote_rows<C, 0>(sum0, part0, s00, s01);
+    multiply(part0, ring.weights(1));
+    wgmma_wait<1>();
+    wgmma_pin(part1);
+    promote_rows<C, 1>(sum0, part1, s00, s01);
+    multiply(part1, ring.weights(1) + 8192);
+    wgmma_wait<1>();
+    wgmma_pin(part0);
+    promote_rows<C, 0>(sum1, part0, s10, s11);
+    wgmma_wait<0>();
+    wgmma_pin(part1);
+#pragma unroll
+    for (int k = 0; k < 4; ++k) wgmma_pin(tokens[k]);  // read until here
+    __syncwarp();
+    if (Ring<C>::releases(at.lane)) Ring<C>::release(ring.empty());
     ring.advance();
+    promote_rows<C, 1>(sum1, part1, s10, s11);
   }
 }
 
@@ -260,22 +272,23 @@ MOE_DEVICE float warp_maximum(float v) {
   return v;
 }
 template <class C>
-MOE_DEVICE void store_codes(const LayerArgs& args, int row, int n, const uint4& v, float scale, float reciprocal) {
+MOE_DEVICE void store_codes(u8* to, int n, const uint4& v, float scale, float reciprocal) {
   const u32 w[4] = {v.x, v.y, v.z, v.w};
   u16 q[4];
 #pragma unroll
   for (int e = 0; e < 4; ++e)
     q[e] = pack_codes<C>(divide_by_scale(C::H::low(w[e]), scale, reciprocal), divide_by_scale(C::H::high(w[e]), scale, reciprocal));
   if (n < C::kInter)
-    *reinterpret_cast<uint2*>(args.h_rows + static_cast<i64>(row) * C::kInter + n) =
-        make_uint2(q[0] | (static_cast<u32>(q[1]) << 16), q[2] | (static_cast<u32>(q[3]) << 16));
+    *reinterpret_cast<uint2*>(to + n) = make_uint2(q[0] | (static_cast<u32>(q[1]) << 16), q[2] | (static_cast<u32>(q[3]) << 16));
 }
 
 // Per-token codes, once all N columns of the rows are in memory: a warp takes rows
 // first, first + stride, ..., as registers allow: two at a time, so that one's loads hide the other's, or
-// one, or none, which is read twice. `tensor_scale`: of all rows, where the scheme has such.
-template <class C>
-MOE_DEVICE void quantise_wide_rows(const LayerArgs& args, int first, int end, int stride, int lane, float tensor_scale) {
+// one, or none, which is read twice. `tensor_scale`: of all rows, where the scheme has such. codes_of(row):
+// where they go; scale_to(row): and their scale.
+template <class C, class CodesOf, class ScaleTo>
+MOE_DEVICE void quantise_wide_rows(const LayerArgs& args, int first, int end, int stride, int lane, float tensor_scale, CodesOf codes_of,
+                                   ScaleTo scale_to) {
   constexpr int kVectors = ceil_div(C::kInter, 256), kRows = kVectors <= 12 ? 2 : 1, kHeld = kVectors <= 16 ? kVectors : 1;
   auto scale_of = [&](float amax) { return C::kTensorGiven || C::kTensorAmax ? tensor_scale : row_scale<C>(amax); };
   for (int row = first; row < end; row += kRows * stride) {
@@ -284,9 +297,9 @@ MOE_DEVICE void quantise_wide_rows(const LayerArgs& args, int first, int end, in
 #pragma unroll 4
       for (int n = lane * 8; n < C::kInter; n += 256) amax = fmaxf(amax, wide_amax<C>(load_wide<C>(args, row, n)));
       const float scale = scale_of(warp_maximum(amax)), reciprocal = __frcp_rn(scale);
-      if (lane == 0) args.h_scale[row] = scale;
+      if (lane == 0) *scale_to(row) = scale;
 #pragma unroll 4
-      for (int n = lane * 8; n < C::kInter; n += 256) store_codes<C>(args, row, n, load_wide<C>(args, row, n), scale, reciprocal);
+      for (int n = lane * 8; n < C::kInter; n += 256) store_codes<C>(codes_of(row), n, load_wide<C>(args, row, n), scale, reciprocal);
     } else {
       uint4 v[kRows][kHeld];
 #pragma unroll
@@ -303,12 +316,19 @@ MOE_DEVICE void quantise_wide_rows(const LayerArgs& args, int first, int end, in
 #pragma unroll
         for (int i = 0; i < kHeld; ++i) amax = fmaxf(amax, wide_amax<C>(v[two][i]));
         const float scale = scale_of(warp_maximum(amax)), reciprocal = __frcp_rn(scale);
-        if (lane == 0) args.h_scale[r] = scale;
+        if (lane == 0) *scale_to(r) = scale;
 #pragma unroll
-        for (int i = 0; i < kHeld; ++i) store_codes<C>(args, r, (i * 32 + lane) * 8, v[two][i], scale, reciprocal);
+        for (int i = 0; i < kHeld; ++i) store_codes<C>(codes_of(r), (i * 32 + lane) * 8, v[two][i], scale, reciprocal);
       }
     }
   }
+}
+
+template <class C>
+MOE_DEVICE void quantise_wide_rows(const LayerArgs& args, int first, int end, int stride, int lane, float tensor_scale) {
+  quantise_wide_rows<C>(
+      args, first, end, stride, lane, tensor_scale, [&](int row) { return args.h_rows + static_cast<i64>(row) * C::kInter; },
+      [&](int row) { return args.h_scale + row; });
 }
 
 // All blocks arrive and wait; all math threads of each.

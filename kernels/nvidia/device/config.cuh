@@ -13,6 +13,7 @@ enum class Scheme { fp8_block, fp8_ptpc, half, w4a16, w8a16, fp8_tensor, fp8_ten
 enum class Activation { silu, gelu, gelu_tanh, swiglu_clamped };
 
 __host__ __device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
+__host__ __device__ constexpr int smallest(int a, int b) { return a < b ? a : b; }
 __host__ __device__ constexpr int align_up(int a, int b) { return ceil_div(a, b) * b; }
 
 // kTokenTile: tokens in a tile, wgmma's N. Weights are wgmma's M: a tile has 256
@@ -21,8 +22,13 @@ __host__ __device__ constexpr int align_up(int a, int b) { return ceil_div(a, b)
 template <Scheme kScheme_, int kExperts_, int kHidden_, int kInter_, int kTopK_, bool kWeightOnInput_,
           int kTokenTile_, int kStages_, bool kPromote_, bool kSplit_, bool kTokenRows_ = false, bool kPairs_ = false,
           int kDealt_ = 1, int kGroup_ = 0, bool kZeroPoints_ = false, bool kOrdered_ = false,
-          Activation kActivation_ = Activation::silu, bool kBias_ = false, bool kFineScales_ = false, bool kFp16_ = false>
+          Activation kActivation_ = Activation::silu, bool kBias_ = false, bool kFineScales_ = false, bool kFp16_ = false,
+          bool kAlone_ = false>
 struct LayerConfig {
+  // The same, compiled for few pairs: this kernel is the whole layer, see alone.cuh.
+  static constexpr bool kAlone = kAlone_;
+  using WhenAlone = LayerConfig<kScheme_, kExperts_, kHidden_, kInter_, kTopK_, kWeightOnInput_, kTokenTile_, kStages_, kPromote_, kSplit_,
+                                kTokenRows_, kPairs_, kDealt_, kGroup_, kZeroPoints_, kOrdered_, kActivation_, kBias_, kFineScales_, kFp16_, true>;
   static constexpr Scheme kScheme = kScheme_;
   // The layer's 16-bit type: of x and y, and of what waits between the projections.
   static constexpr bool kFp16 = kFp16_;
@@ -116,7 +122,20 @@ struct LayerConfig {
   static constexpr int kPeerOffset = kMailOffset + 2 * 16;
   static constexpr int kSharedBytes = kPeerOffset + (kPairs ? kStages * 8 : 0) + 1024;  // 1024: to align the base
 
+  // Alone: behind all that, tables of pairs, then tokens as they are multiplied and their scales, for as many
+  // tokens as there is room for.
+  static constexpr int kAloneOffset = align_up(kSharedBytes - 1024, 16);
+  static constexpr int kAloneScales = kBlockScales ? kSteps1 * kUnits : kChannelScales ? 1 : 0;  // a token
+  static constexpr int kAloneWide = kChannelScales ? align_up(kInter, 16) : 0;  // codes of its row of h
+  static constexpr int kAloneRow = kHidden * kElementBytes + kAloneScales * 4;
+  static constexpr int kAloneTableBytes = 4 * kInsidePairs * 4 + 64 + kTokenTile * (kAloneWide + 4);
+  static constexpr int kAloneRoom = (kSharedLimit - 1024 - kAloneOffset - kAloneTableBytes) / kAloneRow;
+  static constexpr bool kAlonePossible = !kTokenRows && !kPairs && !kOrdered && !kTensorAmax && kTokenTile <= 16;
+  static constexpr int kAloneMost = !kAlonePossible || kAloneRoom < 1 ? 0 : smallest(kAloneRoom, smallest(kAloneTokens, kAloneColumns / kHidden));
+  static constexpr int kAloneBytes = kAloneOffset + 1024 + kAloneTableBytes + kAloneMost * kAloneRow;
+
   static_assert(!kTokenRows || (kTokenTile == 128 && !kSplit), "token rows: tiles of 128 tokens, not cut");
+  static_assert(!kAlone || kAloneMost > 0, "alone: no room for a token, or not for this kind of tile");
   static_assert(!kMx || (!kTokenRows && !kPairs && kTokenTile <= 64), "microscaling: weights are wgmma's M, tiles of at most 64 tokens");
   static_assert(!kTokenRows || !kBlockScales || (kInter % 128 == 0 && !kFineScales), "token rows: a box of 128 weight rows has one scale");
   static_assert(!kSplit || kTokenTile <= 64, "partial sums are for tiles of at most 64 tokens");
@@ -124,7 +143,7 @@ struct LayerConfig {
                 "pairs need whole tiles, weights that are not integers and even numbers of weight tiles");
   static_assert(kInter % 64 == 0, "N must be a multiple of 64: a warpgroup's rows share one scale block");
   static_assert(kHidden % 16 == 0 && kHidden % 8 == 0, "K must be a multiple of 16 for 16-byte rows");
-  static_assert(kSharedBytes <= 232448, "stages and tile exceed the 232448 bytes of shared memory of a block");
+  static_assert(kSharedBytes <= kSharedLimit, "stages and tile exceed the 232448 bytes of shared memory of a block");
   static_assert(!kWeightOnInput || kTopK == 1, "router weight on input needs top_k = 1");
   static_assert(!kWeightOnInput || !kBias, "router weight on input is not defined with biases");
   static_assert(!kE2m1 || (kGroup == 32 && !kZeroPoints && !kOrdered), "E2M1 comes in groups of 32 columns");

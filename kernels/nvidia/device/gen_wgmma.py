@@ -4,13 +4,14 @@ import sys
 
 WIDTHS = [8, 16, 24, 32, 48, 64, 80, 96, 128, 144, 160, 176, 192]
 WIDEST_REGISTERS = 96  # of the tiles whose weights come through registers
+WIDTH_E4M3_REGISTERS = 64  # of those whose tokens do
 
 HEAD = """// Written by gen_wgmma.py; do not edit.
 // Warpgroup matrix multiply, D[64, N] += A[64, k] * B[N, k]^T, both operands in
 // shared memory, K-major, 128-byte swizzle. Lane l of warp w holds, for each
 // group j of 8 columns, D[16w + l/4 + 8i][8j + 2(l%4) + c] in d[4j + 2i + c].
 // bf16_registers, f16_registers: A[16w + l/4 + 8(i%2)][8(i/2) + 2(l%4) + c] in half c of a[i] instead.
-// s8: sums are 32-bit integers.
+// e4m3_registers: A[16w + l/4 + 8(i%2)][16(i/2) + 4(l%4) + c] in byte c of a[i]. s8: sums are 32-bit integers.
 #pragma once
 #include "kernels/device/platform.h"
 
@@ -35,6 +36,12 @@ MOE_DEVICE void wgmma_pin(float (&d)[kCount]) {
 }
 template <int kCount>
 MOE_DEVICE void wgmma_pin(int (&d)[kCount]) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) asm volatile("" : "+r"(d[i])::"memory");
+}
+
+template <int kCount>
+MOE_DEVICE void wgmma_pin(u32 (&d)[kCount]) {
 #pragma unroll
   for (int i = 0; i < kCount; ++i) asm volatile("" : "+r"(d[i])::"memory");
 }
@@ -68,15 +75,15 @@ def body(n, sums, k, types, tail, halves=False):
     ]
     return "\n".join(lines)
 
-def body_registers(n, types):
+def body_registers(n, types, k=16, tail=", 1, 1, 0"):
     regs = n // 2
     return "\n".join([
         '    asm volatile(',
         '        "{\\n.reg .pred p;\\n.reg .b64 db;\\nsetp.ne.b32 p, %%%d, 0;\\n"' % (regs + 5),
         '        "mov.b64 db, {%%%d, %%%d};\\n"' % (regs + 4, regs + 6),
-        '        "wgmma.mma_async.sync.aligned.m64n%dk16.f32.%s "' % (n, types),
+        '        "wgmma.mma_async.sync.aligned.m64n%dk%d.f32.%s "' % (n, k, types),
         '        "{%s}, "' % ", ".join("%%%d" % i for i in range(regs)),
-        '        "{%s}, db, p, 1, 1, 0;\\n}\\n"' % ", ".join("%%%d" % (regs + i) for i in range(4)),
+        '        "{%s}, db, p%s;\\n}\\n"' % (", ".join("%%%d" % (regs + i) for i in range(4)), tail),
         '        : %s' % ", ".join('"+f"(d[%d])' % i for i in range(regs)),
         '        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b), "r"(accumulate), "r"(kWgmmaDescriptorHigh));',
     ])
@@ -92,6 +99,10 @@ def main():
         for name in ("bf16", "f16") if n <= WIDEST_REGISTERS else ():
             out.append("  static MOE_DEVICE void %s_registers(float (&d)[%d], const u32 (&a)[4], u32 b, int accumulate) {" % (name, n // 2))
             out.append(body_registers(n, "%s.%s" % (name, name)))
+            out.append("  }")
+        if n == WIDTH_E4M3_REGISTERS:
+            out.append("  static MOE_DEVICE void e4m3_registers(float (&d)[%d], const u32 (&a)[4], u32 b, int accumulate) {" % (n // 2))
+            out.append(body_registers(n, "e4m3.e4m3", 32, ", 1, 1"))
             out.append("  }")
         out.append("};\n")
     out.append("// Two tiles of 128 columns whose rows of B follow each other: A is read once for both.\nstruct WgmmaTwice128 {")

@@ -95,6 +95,7 @@ MOE_DEVICE u64 policy_evict_normal() {
 MOE_DEVICE void copy_async4(u32 dst, const void* src) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(dst), "l"(src) : "memory");
 }
+MOE_DEVICE void store_shared(u32 dst, float v) { asm volatile("st.shared.f32 [%0], %1;" ::"r"(dst), "f"(v) : "memory"); }
 // Arrives on `bar` once this thread's earlier copies have landed.
 MOE_DEVICE void copy_arrive(u32 bar) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(bar) : "memory");
@@ -134,6 +135,9 @@ MOE_DEVICE void bulk_wait_all() { asm volatile("cp.async.bulk.wait_group 0;" :::
 // Orders this thread's ordinary accesses against the copy engine's and wgmma's.
 MOE_DEVICE void proxy_fence() { asm volatile("fence.proxy.async;" ::: "memory"); }
 
+// The same for shared memory alone, and a fraction of the time.
+MOE_DEVICE void proxy_fence_shared() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
 MOE_DEVICE void dependents_launch() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 MOE_DEVICE void dependency_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
@@ -154,6 +158,11 @@ MOE_DEVICE void sync_threads(int id, int threads) {
 MOE_DEVICE u32 load_acquire(const u32* p) {
   u32 v;
   asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+  return v;
+}
+MOE_DEVICE u32 load_relaxed(const u32* p) {
+  u32 v;
+  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
   return v;
 }
 MOE_DEVICE void add_release(u32* p, u32 v) {
@@ -177,6 +186,12 @@ MOE_DEVICE void store_matrix_transposed(u32 dst, u32 a, u32 b) {
                : "memory");
 }
 
+// Lane l names the 16-byte row l%8 of matrix l/8, and gets bytes 4(l%4).. of row l/4 of each.
+MOE_DEVICE void load_matrix(u32 (&v)[4], u32 src) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3])
+               : "r"(src)
+               : "memory");
+}
 MOE_DEVICE void store_matrix(u32 dst, u32 a, u32 b, u32 c, u32 d) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(dst), "r"(a), "r"(b), "r"(c), "r"(d)
                : "memory");
