@@ -69,7 +69,7 @@ def median(case):
 def stages(case):
     if not is_ok(case) or not case.get("stages_us"):
         return "-"
-    order = ["prepare", "gemm1", "activation", "gemm1 to gemm2", "gemm2", "reduce"]
+    order = ["layer", "prepare", "gemm1", "activation", "gemm1 to gemm2", "gemm2", "reduce"]
     return ", ".join("%s %.3g" % (name, case["stages_us"][name]) for name in order if name in case["stages_us"])
 
 
