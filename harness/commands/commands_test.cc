@@ -114,6 +114,32 @@ TEST_F(CommandLine, GateOfARenamedCaseExitsWith4) {
   EXPECT_THAT(out_, HasSubstr("if it is now " + renamed.cases[0].id()));
 }
 
+// What a result says of its layers is enough: its models may lie on another machine.
+TEST_F(CommandLine, GateOfACaseRenamedByModelOrSchemeExitsWith4) {
+  for (auto rename : {+[](CaseCoordinates& c) { c.model = "another"; },
+                      +[](CaseCoordinates& c) { c.scheme = "fp9"; }}) {
+    Result renamed = model_result_;
+    for (CaseRecord& record : renamed.cases) rename(record.coordinates);
+    write("renamed.json", renamed);
+    EXPECT_EQ(gate("renamed.json", "r.json"), 4) << err_;
+    EXPECT_EQ(gate("r.json", "renamed.json"), 4) << err_;
+  }
+  Result moved = model_result_;
+  for (CaseRecord& record : moved.cases) record.coordinates.model = "/another/machine/config.json";
+  write("moved.json", moved);
+  EXPECT_EQ(gate("moved.json", "moved.json"), 0) << err_;
+}
+
+TEST_F(CommandLine, GateOfAnotherLayerUnderTheSameNameIsNoVerdict) {
+  Result other = model_result_;
+  for (CaseRecord& record : other.cases) {
+    std::get<Measured>(record.outcome).check.layer->hidden_size /= 2;
+  }
+  write("other.json", other);
+  EXPECT_EQ(gate("other.json", "r.json"), 4);
+  EXPECT_THAT(out_, HasSubstr("the layer is E=8"));
+}
+
 TEST_F(CommandLine, GateOnACutBaselineSaysWhereItStoppedAndExitsWith4) {
   const std::string text = read_text_file(path("r.json"));
   std::ofstream(path("cut.json")) << text.substr(0, text.find("M=256") - 300);

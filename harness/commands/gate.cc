@@ -1,8 +1,12 @@
 #include "harness/commands/gate.h"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -256,7 +260,10 @@ int gate(const GateOptions& o, const Environment& environment) {
   std::vector<std::string> needed = o.baselines;
   if (!o.history.empty()) needed.push_back(o.history);
   for (const std::string& file : needed) {
-    if (std::error_code ignored; fs::exists(file, ignored)) continue;
+    if (::access(file.c_str(), F_OK) == 0) continue;
+    if (errno != ENOENT) {
+      throw InputError(file, std::strerror(errno), "name a file that can be read");
+    }
     environment.err << "moegauge: " << file << ": no such baseline, so no verdict; record one with "
                     << (o.history.empty() ? "moegauge run --out" : "moegauge history add") << '\n';
     return exit_no_verdict;

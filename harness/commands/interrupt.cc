@@ -13,22 +13,23 @@ InterruptGuard::InterruptGuard() {
   caught = 0;
   sigset_t blocked;
   sigemptyset(&blocked);
-  sigaddset(&blocked, SIGINT);
-  sigaddset(&blocked, SIGTERM);
-  sigprocmask(SIG_BLOCK, &blocked, &before_mask_);
   struct sigaction action = {};
   action.sa_handler = note;
   action.sa_flags = static_cast<int>(SA_RESETHAND);
-  sigaction(SIGINT, &action, &before_int_);
-  sigaction(SIGTERM, &action, &before_term_);
+  for (std::size_t i = 0; i < asking.size(); ++i) {
+    sigaction(asking[i], nullptr, &before_[i]);
+    if (before_[i].sa_handler == SIG_IGN) continue;  // as nohup asks for
+    sigaddset(&blocked, asking[i]);
+    sigaction(asking[i], &action, nullptr);
+  }
+  sigprocmask(SIG_BLOCK, &blocked, &before_mask_);
   struct sigaction ignore = {};
   ignore.sa_handler = SIG_IGN;  // a worker that died is seen when it is read from
   sigaction(SIGPIPE, &ignore, &before_pipe_);
 }
 
 InterruptGuard::~InterruptGuard() {
-  sigaction(SIGINT, &before_int_, nullptr);
-  sigaction(SIGTERM, &before_term_, nullptr);
+  for (std::size_t i = 0; i < asking.size(); ++i) sigaction(asking[i], &before_[i], nullptr);
   sigaction(SIGPIPE, &before_pipe_, nullptr);
   sigprocmask(SIG_SETMASK, &before_mask_, nullptr);
 }

@@ -1,7 +1,8 @@
-// Ctrl-C and SIGTERM while a command works: noted, so that it can write what it has; a second one
+// Ctrl-C, SIGTERM and SIGHUP while a command works: noted, so that it can write what it has; a second one
 // ends the process as usual.
 #pragma once
 
+#include <array>
 #include <csignal>
 
 namespace moegauge {
@@ -21,7 +22,9 @@ class InterruptGuard {
 
  private:
   sigset_t before_mask_ = {};
-  struct sigaction before_int_ = {}, before_term_ = {}, before_pipe_ = {};
+  static constexpr std::array asking = {SIGINT, SIGTERM, SIGHUP};
+  std::array<struct sigaction, asking.size()> before_ = {};
+  struct sigaction before_pipe_ = {};
 };
 
 }  // namespace moegauge

@@ -38,7 +38,9 @@ std::string why_not_writable(const fs::path& out) {
   std::error_code ignored;
   if (fs::is_other(out, ignored) || fs::is_fifo(out, ignored)) return "";  // /dev/stdout
   if (fs::is_character_file(out, ignored)) return "";
-  fs::path folder = fs::absolute(fs::weakly_canonical(out, ignored), ignored).parent_path();
+  std::error_code error;
+  fs::path folder = fs::absolute(fs::weakly_canonical(out, error), ignored).parent_path();
+  if (error) return "it cannot be written: " + error.message();
   // Those that are not there yet are made.
   while (!folder.empty() && !fs::exists(folder, ignored) && folder != folder.parent_path()) {
     folder = folder.parent_path();

@@ -362,7 +362,16 @@ int run(const RunOptions& o, const Environment& environment) {
     environment.err << "moegauge: warning: " << warning << '\n';
   }
   const fs::path place = out.empty() ? out : place_of(out, result, interrupted_by != 0);
-  if (!place.empty()) write_result(place, result);
+  try {
+    if (!place.empty()) write_result(place, result);
+  } catch (const InputError& error) {
+    environment.out << render_table(result) << std::flush;
+    if (journaled.journal) {
+      environment.err << "moegauge: warning: the measurements are safe in " << out.string()
+                      << ".journal: make room and give the same command with --resume\n";
+    }
+    throw;
+  }
   environment.out << render_table(result) << std::flush;
   if (place != out) {
     environment.err << "moegauge: warning: "

@@ -140,7 +140,9 @@ fs::path find_suite(const std::string& name, const fs::path& root) {
       known.push_back("suites/" + entry.path().filename().string());
   }
   std::ranges::sort(known);
-  throw InputError(name, "there is no such suite", suggestion(name, known));
+  const fs::path asked = fs::path(name).stem();
+  throw InputError(name, "there is no such suite",
+                   suggestion("suites/" + asked.string() + ".json", known));
 }
 
 }  // namespace moegauge

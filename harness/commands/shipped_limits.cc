@@ -16,8 +16,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The tensors of a file are those of the case's op.
-ErrorLimits limits_of(const CaseCoordinates& c, const fs::path& root, bool reduced) {
+// The tensors of a file are those of the case's op. Throws InputError.
+ErrorLimits limits_of(const CaseCoordinates& c, const CheckResult& check, const fs::path& root) {
+  const bool reduced = check.numerics.accumulate == Accumulate::reduced;
+  if (check.layer) {
+    const auto scheme = make_scheme(c.scheme);
+    if (scheme == nullptr) throw InputError(c.scheme, "this build has no such scheme", "");
+    return scheme->error_limits(check.layer->dtype, reduced);
+  }
   if (find_op(c.op) != nullptr && replayed_file(c)) {
     const auto problem = described_op(c, root);
     if (problem) return problem->scheme->error_limits(problem->layer.dtype, reduced);
@@ -29,15 +35,23 @@ ErrorLimits limits_of(const CaseCoordinates& c, const fs::path& root, bool reduc
 }  // namespace
 
 ShippedLimits shipped_limits(fs::path root) {
-  using Key = std::tuple<std::string, std::string, bool>;
-  auto known = std::make_shared<std::map<Key, ErrorLimits>>();
+  using Limits = Expected<ErrorLimits, std::string>;
+  using Key = std::tuple<std::string, std::string, bool, int>;
+  auto known = std::make_shared<std::map<Key, Limits>>();
   return [root = std::move(root), known](const CaseRecord& record, const CheckResult& check) {
-    const bool reduced = check.numerics.accumulate == Accumulate::reduced;
     const CaseCoordinates& c = record.coordinates;
     // Of a replayed layer its file knows the dtype.
-    const Key key{c.model + (replayed_file(c) ? c.inputs : ""), c.scheme, reduced};
+    const Key key{c.model + (replayed_file(c) ? c.inputs : ""), c.scheme,
+                  check.numerics.accumulate == Accumulate::reduced,
+                  check.layer ? static_cast<int>(check.layer->dtype) : -1};
     if (const auto found = known->find(key); found != known->end()) return found->second;
-    return known->emplace(key, limits_of(c, root, reduced)).first->second;
+    Limits limits = Unexpected{std::string()};
+    try {
+      limits = limits_of(c, check, root);
+    } catch (const InputError& error) {
+      limits = Unexpected{std::string(error.what())};
+    }
+    return known->emplace(key, std::move(limits)).first->second;
   };
 }
 

@@ -8,8 +8,8 @@
 
 namespace moegauge {
 
-// A layer's limits depend on its activation dtype, which the model file knows. Remembers what it
-// read; throws InputError where a model is not known here.
+// A layer's limits depend on its activation dtype, which the record says, or in files of before the
+// model file knows. Remembers what it read.
 ShippedLimits shipped_limits(std::filesystem::path root);
 
 // The sizes of a case's layer; none where its model is not known here.

@@ -17,6 +17,12 @@ std::optional<Mismatch> mismatch(const CaseRecord& now, const CaseRecord& then) 
     const std::string seed = std::to_string(then.seed);
     return Mismatch{"seed", std::to_string(now.seed), seed, "run again with --seed " + seed};
   }
+  const auto& layer = now.measured()->check.layer;
+  const auto& was_layer = then.measured()->check.layer;
+  if (layer && was_layer && !(*layer == *was_layer)) {
+    return Mismatch{"layer", describe(*layer), describe(*was_layer),
+                    "the model's file is another; record a baseline of this layer"};
+  }
   const std::string& executed = now.measured()->check.executed_scheme;
   const std::string& was_executed = then.measured()->check.executed_scheme;
   if (executed != was_executed) {

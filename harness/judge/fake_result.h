@@ -25,6 +25,8 @@ inline CaseRecord fake_case(std::int64_t tokens, double median_us) {
       .source = "default", .values = {{"BLOCK_SIZE_M", 16}}, .hash = "0123456789abcdef"};
 
   Measured measured;
+  measured.check.layer = {
+      {.experts = 8, .local_experts = 8, .top_k = 2, .hidden_size = 256, .intermediate_size = 128}};
   measured.check.executed_scheme = "bf16";
   measured.check.error.implementation = fake_error(0.001, 0.002);
   measured.check.error.quantization = fake_error(0.004, 0.006);

@@ -92,8 +92,14 @@ class Judge {
 
   void judge_absolute_error(const CaseRecord& record, const CheckResult& check,
                             const CheckResult* baseline, CaseVerdict& verdict) const {
-    const ErrorLimits limits = limits_in_force(policy_.error_rule(record.coordinates),
-                                               policy_.total, shipped_(record, check));
+    const auto shipped = shipped_(record, check);
+    if (!shipped) {
+      verdict.findings.push_back({Verdict::no_verdict, "error",
+                                  "its error limits are not known here: " + shipped.error()});
+      return;
+    }
+    const ErrorLimits limits =
+        limits_in_force(policy_.error_rule(record.coordinates), policy_.total, *shipped);
     verdict.errors = error_numbers(check, baseline, limits);
     verdict.findings = judge_error(check, limits);
   }
@@ -320,6 +326,11 @@ Conclusion conclude(const Judgement& j) {
   const std::size_t no_verdict = j.count(Verdict::no_verdict);
   const std::size_t inconclusive = j.count(Verdict::inconclusive);
   const std::size_t passed = j.count(Verdict::pass) + j.count(Verdict::improved);
+  // With 0 tokens there is no time to compare.
+  const bool any_compared = std::ranges::any_of(j.cases, [](const CaseVerdict& c) {
+    return (c.verdict == Verdict::pass || c.verdict == Verdict::improved) &&
+           (c.latency || c.number);
+  });
   const std::size_t known = j.count(Verdict::known_issue);
   const std::string and_known =
       known == 0 ? ""
@@ -331,7 +342,7 @@ Conclusion conclude(const Judgement& j) {
   if (passed + inconclusive + known == 0)
     return {4, "NO VERDICT: no case is ok, so nothing was judged"};
   // No data is no pass: it would stay green however slow a kernel became.
-  if (passed == 0)
+  if (passed == 0 || (inconclusive > 0 && !any_compared))
     return {4, "NO VERDICT: " + of_all(inconclusive) + " inconclusive, none judged" + and_known};
   if (inconclusive > 0 && j.strict) {
     return {4, "NO VERDICT: " + of_all(inconclusive) + " inconclusive under a strict policy" +

@@ -14,6 +14,7 @@
 #include "harness/judge/evidence.h"
 #include "harness/judge/policy.h"
 #include "harness/result/record.h"
+#include "reference/base/expected.h"
 #include "reference/schemes/scheme.h"
 
 namespace moegauge {
@@ -111,9 +112,10 @@ struct Judgement {
   std::size_t count(Verdict verdict) const;
 };
 
-// Limits of error.implementation that ship with the scheme of a checked case.
-using ShippedLimits =
-    std::function<ErrorLimits(const CaseRecord& record, const CheckResult& check)>;
+// Limits of error.implementation that ship with the scheme of a checked case, or why they are not
+// known.
+using ShippedLimits = std::function<Expected<ErrorLimits, std::string>(const CaseRecord& record,
+                                                                       const CheckResult& check)>;
 
 // Cases of which `evidence` holds several processes, or a known spread, are judged by it, all
 // together. Only cases whose id matches `filter` (suite/select.h) take part, on both sides.

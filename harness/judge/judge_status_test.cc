@@ -235,5 +235,19 @@ TEST(Gate, FailsAFaultEvenWhereTheBaselineHadItToo) {
   EXPECT_EQ(exit_code(judged(result, baseline)), 1);
 }
 
+// Nothing is launched for 0 tokens: such a case cannot stand in for those that were not compared.
+TEST(Gate, OfNothingComparedButZeroTokensIsNoVerdict) {
+  Result result = fake_result();
+  result.cases[0].coordinates.tokens = 0;
+  Result baseline = result;
+  EXPECT_EQ(exit_code(judged(result, baseline)), 0);
+  for (CaseRecord& record : result.cases) {
+    std::get<Measured>(record.outcome).latency.samples.resize(2);
+  }
+  const Judgement judgement = judged(result, baseline);
+  EXPECT_EQ(exit_code(judgement), 4);
+  EXPECT_EQ(conclusion(judgement), "NO VERDICT: 2 of 3 cases inconclusive, none judged");
+}
+
 }  // namespace
 }  // namespace moegauge

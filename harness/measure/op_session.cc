@@ -51,7 +51,7 @@ std::optional<Fault> OpRival::plan(const OpPoint& point) {
                            ? weight_sets_for_cold(work_.weight_bytes, cache_bytes)
                            : 1,
       .last_level_cache_bytes = cache_bytes};
-  timing_.emplace(*plan_, setting, resident_->ceilings);
+  timing_.emplace(*plan_, setting, resident_->ceilings, resident_->turn);
   return std::nullopt;
 }
 
@@ -61,6 +61,7 @@ OpYardstick OpRival::yardstick(const OpPoint& point) const {
 
 CheckResult OpRival::check_result(const OpErrors& errors, const OpPoint& point) const {
   return {
+      .layer = shape_of(point.problem.layer),
       .executed_scheme = plan_->identity().executed_scheme,
       .numerics = plan_->identity().numerics,
       .error = {errors.implementation, errors.quantization, errors.total, errors.quantization_of},
@@ -209,10 +210,12 @@ OpSession::Residence& OpSession::reside(const PreparedOp& prepared) {
           backend.load_op(prepared.problem, weights(prepared.problem), static_cast<int>(sets));
       if (op) {
         auto resident = std::make_unique<ResidentOp>(
-            ResidentOp{std::move(op).value(), backend.device(),
+            ResidentOp{std::move(op).value(),
+                       backend.device(),
                        CeilingsMeter([&backend, problem = prepared.problem] {
                          return backend.measure_op_ceilings(problem);
-                       })});
+                       }),
+                       {}});
         return resident;
       }
       Fault fault = std::move(op).error();

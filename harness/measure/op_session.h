@@ -34,6 +34,7 @@ struct ResidentOp {
   std::unique_ptr<LoadedOp> op;
   Device device;
   CeilingsMeter ceilings;
+  WeightTurn turn;
 };
 
 // One member of a point that is still in the running.

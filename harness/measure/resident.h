@@ -32,6 +32,7 @@ class ResidentLayer {
   std::int64_t weight_sets() const { return layer_->weight_sets(); }
   const Device& device() const { return device_; }
   CeilingsMeter& ceilings() { return ceilings_; }
+  WeightTurn& turn() { return turn_; }
 
  private:
   ResidentLayer(const Backend& backend, const Problem& problem, std::unique_ptr<LoadedLayer> layer);
@@ -39,6 +40,7 @@ class ResidentLayer {
   const Device device_;
   std::unique_ptr<LoadedLayer> layer_;
   CeilingsMeter ceilings_;
+  WeightTurn turn_;
 };
 
 }  // namespace moegauge

@@ -1,8 +1,11 @@
 #include "harness/measure/resident.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "harness/measure/rival.h"
 
@@ -57,6 +60,56 @@ TEST(CallsPerRow, TurnThroughEverySlot) {
   EXPECT_EQ(calls_per_row(5, 8, 1), 8);
   EXPECT_EQ(calls_per_row(9, 4, 2), 12);
   EXPECT_EQ(calls_per_row(0, 1, 1), 1);
+}
+
+// Calls take `seconds` by its own clock; notes where each run began.
+class ClockedPlan : public Runnable {
+ public:
+  explicit ClockedPlan(double seconds) : seconds_(seconds) {}
+  const KernelIdentity& identity() const override { return identity_; }
+  int slots() const override { return 4; }
+  std::optional<Fault> poison() override { return std::nullopt; }
+  Expected<double, Fault> run(const RunRequest& request) override {
+    runs.push_back({request.first_set, request.calls});
+    return seconds_ * static_cast<double>(request.calls);
+  }
+  using Run = std::pair<std::int64_t, std::int64_t>;  // first set, calls
+  std::vector<Run> runs;
+
+ private:
+  double seconds_;
+  KernelIdentity identity_;
+};
+
+struct Timed {
+  explicit Timed(double seconds) : plan(seconds) {
+    EXPECT_FALSE(run.pilot(0.004));
+    plan.runs.clear();
+  }
+  void rows(int count) {
+    Member member = run.member("one");
+    for (int i = 0; i < count; ++i) EXPECT_TRUE(member.run(member.calls_per_row).has_value());
+  }
+  ClockedPlan plan;
+  CeilingsMeter ceilings{[] { return Ceilings{.read_bytes_per_s = 1e9, .dot_flops_per_s = 1e9}; }};
+  WeightTurn turn;
+  TimedRun run{plan, {.weight_sets = 100, .sets_for_cold = 100}, ceilings, turn};
+};
+
+TEST(TimedRun, ReadsEverySetInARowWhereThatIsShort) {
+  Timed fast(1e-5);
+  fast.rows(2);
+  EXPECT_THAT(fast.plan.runs,
+              testing::ElementsAre(ClockedPlan::Run(0, 400), ClockedPlan::Run(0, 400)));
+}
+
+// 100 sets of 17 ms: a row that read them all would last 1.7 s.
+TEST(TimedRun, GoesOnWithTheSetsFromRowToRowWhereATurnIsLong) {
+  Timed slow(0.017);
+  slow.rows(26);
+  EXPECT_EQ(slow.plan.runs.front(), ClockedPlan::Run(0, 4));
+  EXPECT_EQ(slow.plan.runs[24], ClockedPlan::Run(96, 4));
+  EXPECT_EQ(slow.plan.runs[25], ClockedPlan::Run(0, 4));
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ std::optional<Fault> Rival::plan(const Point& point) {
                            ? weight_sets_for_cold(work_.weight_bytes, cache_bytes)
                            : 1,
       .last_level_cache_bytes = cache_bytes};
-  timing_.emplace(*plan_, setting, resident_->ceilings());
+  timing_.emplace(*plan_, setting, resident_->ceilings(), resident_->turn());
   return std::nullopt;
 }
 
@@ -58,7 +58,8 @@ CheckResult Rival::check_result(const CheckOutcome& outcome, const Point& point)
   ErrorReport error = outcome.error;
   error.quantization_of = point.quantization_of;
   const Checked checked = {.tokens = point.check.pool.tokens, .rows = error.implementation.rows};
-  return {.executed_scheme = plan_->identity().executed_scheme,
+  return {.layer = shape_of(prepared_.problem.layer),
+          .executed_scheme = plan_->identity().executed_scheme,
           .numerics = plan_->identity().numerics,
           .error = std::move(error),
           .checked = checked};

@@ -72,10 +72,12 @@ std::optional<Fault> CeilingsMeter::measure() {
   return std::nullopt;
 }
 
-TimedRun::TimedRun(Runnable& plan, const TimedSetting& setting, CeilingsMeter& ceilings)
+TimedRun::TimedRun(Runnable& plan, const TimedSetting& setting, CeilingsMeter& ceilings,
+                   WeightTurn& turn)
     : plan_(&plan),
       setting_(setting),
       ceilings_(&ceilings),
+      turn_(&turn),
       request_{.calls = calls_per_row(std::min(setting.sets_for_cold, setting.weight_sets),
                                       plan.slots(), setting.weight_sets),
                .cache = setting.cache,
@@ -83,13 +85,30 @@ TimedRun::TimedRun(Runnable& plan, const TimedSetting& setting, CeilingsMeter& c
 
 std::optional<Fault> TimedRun::pilot(double row_seconds) {
   if (auto fault = ceilings_->measure_once()) return fault;
-  // The first turn touches what the check did not; the second is timed.
-  double seconds = 0;
-  for (int turn = 0; turn < 2; ++turn) {
-    auto measured = plan_->run(request_);
-    if (!measured) return std::move(measured).error();
-    seconds = *measured;
+  // The first time touches what the check did not; the second counts.
+  const auto seconds_of = [&](std::int64_t calls) -> Expected<double, Fault> {
+    RunRequest request = request_;
+    request.calls = calls;
+    if (auto first = plan_->run(request); !first) return first;
+    return plan_->run(request);
+  };
+  // Large batches of a small layer: a turn of all sets would take seconds.
+  constexpr double longest_turn = 25;  // in rows
+  const std::int64_t least = calls_per_row(1, plan_->slots(), setting_.weight_sets);
+  if (request_.cache == Cache::cold_weights && request_.calls > least) {
+    auto some = seconds_of(least);
+    if (!some) return std::move(some).error();
+    const double per_call = *some / static_cast<double>(least);
+    rows_go_on_ = per_call * static_cast<double>(request_.calls) > longest_turn * row_seconds;
+    if (rows_go_on_) {
+      const auto to_fill = static_cast<std::int64_t>(std::ceil(row_seconds / per_call));
+      request_.calls = calls_per_row(to_fill, plan_->slots(), setting_.weight_sets);
+      return std::nullopt;
+    }
   }
+  auto whole = seconds_of(request_.calls);
+  if (!whole) return std::move(whole).error();
+  const double seconds = *whole;
   // Between calls of `cold` the caches are emptied, which takes far longer than most calls: no more
   // of them than one turn.
   if (request_.cache == Cache::cold) return std::nullopt;
@@ -106,6 +125,7 @@ Member TimedRun::member(std::string name) {
   const auto run = [this](std::int64_t calls) -> Expected<double, Fault> {
     RunRequest request = request_;
     request.calls = calls;
+    if (rows_go_on_) request.first_set = turn_->take(calls, setting_.weight_sets);
     auto seconds = plan_->run(request);
     if (seconds && !(std::isfinite(*seconds) && *seconds >= 0)) {
       return Unexpected{Fault{FaultKind::error, "the device's clock went backwards or stopped"}};
@@ -135,7 +155,7 @@ Measured TimedRun::measured(MemberRows rows, std::int64_t rounds, const Work& wo
     char text[256];
     std::snprintf(text, sizeof text, "the median of %.4g us is under the floor of %.4g us%s",
                   median_us, result.roofline.floor_us,
-                  too_few_sets ? "; memory held too few weight sets to keep caches cold" : "");
+                  too_few_sets ? "; too few weight sets were loaded to keep caches cold" : "");
     result.suspect = true;
     result.suspect_reason = text;
   }

@@ -42,6 +42,21 @@ class CeilingsMeter {
   Ceilings best_;
 };
 
+// Where rows that are shorter than a turn of the weight sets go on. All rivals that read the same
+// copies share one: a rival that began anew would find warm what the one before it read.
+class WeightTurn {
+ public:
+  // The first set of the next `calls`, of `sets`.
+  std::int64_t take(std::int64_t calls, std::int64_t sets) {
+    const std::int64_t first = next_ % sets;
+    next_ = (first + calls) % sets;
+    return first;
+  }
+
+ private:
+  std::int64_t next_ = 0;
+};
+
 struct TimedSetting {
   Cache cache = Cache::cold_weights;
   Launch launch = Launch::eager;  // as the backend serves it
@@ -52,12 +67,14 @@ struct TimedSetting {
 
 class TimedRun {
  public:
-  // Both references outlive it.
-  TimedRun(Runnable& plan, const TimedSetting& setting, CeilingsMeter& ceilings);
+  // All references outlive it.
+  TimedRun(Runnable& plan, const TimedSetting& setting, CeilingsMeter& ceilings, WeightTurn& turn);
 
   // As the timing will run it.
   const RunRequest& request() const { return request_; }
-  // One unmeasured turn over inputs that are set, and the number of calls that fill a row.
+  // Unmeasured calls over inputs that are set, and the number of calls that fill a row: whole turns
+  // of the weight sets where those are short, else so many that rows go on where the last one
+  // stopped.
   std::optional<Fault> pilot(double row_seconds);
   Member member(std::string name);
   // The record of an ok case, all but what its check found; measures ceilings again where the time
@@ -68,6 +85,8 @@ class TimedRun {
   Runnable* plan_;
   TimedSetting setting_;
   CeilingsMeter* ceilings_;
+  WeightTurn* turn_;
+  bool rows_go_on_ = false;          // each row starts on the set after the last one's
   RunRequest request_;               // calls: of one row once pilot() ran
   std::vector<DeviceState> states_;  // after each timed row, where the device tells
 };

@@ -60,7 +60,7 @@ class ChildSignal {
   if (::getppid() != parent) ::_exit(1);  // it died before the line above
   struct sigaction as_usual = {};
   as_usual.sa_handler = SIG_DFL;
-  for (const int signal : {SIGINT, SIGTERM, SIGPIPE, SIGCHLD}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGCHLD}) {
     ::sigaction(signal, &as_usual, nullptr);
   }
   const int in = ::open("/dev/null", O_RDONLY | O_CLOEXEC);

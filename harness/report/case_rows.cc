@@ -75,16 +75,13 @@ void put_check(Row& row, const CaseRecord& record, const CheckResult& check,
   put_finite(row, "quantization", error.quantization.relative_l2);
   put_finite(row, "total", error.total.relative_l2);
   put_finite(row, "worst_token", error.implementation.worst_token);
-  try {
-    const ErrorLimits limits = limits_in_force(input.policy.error_rule(record.coordinates),
-                                               input.policy.total, input.shipped(record, check));
-    row["limit_implementation"] = limits.relative_l2;
-    row["limit_worst_token"] = limits.worst_token;
-    if (const auto total = limits.total(error.quantization.relative_l2))
-      row["limit_total"] = *total;
-  } catch (const InputError&) {
-    // The layer's model is not known here, and so neither is its dtype: drawn without limits.
-  }
+  const auto shipped = input.shipped(record, check);
+  if (!shipped) return;  // drawn without limits
+  const ErrorLimits limits =
+      limits_in_force(input.policy.error_rule(record.coordinates), input.policy.total, *shipped);
+  row["limit_implementation"] = limits.relative_l2;
+  row["limit_worst_token"] = limits.worst_token;
+  if (const auto total = limits.total(error.quantization.relative_l2)) row["limit_total"] = *total;
 }
 
 // The first clock that the device told, in MHz.

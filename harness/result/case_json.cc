@@ -110,6 +110,14 @@ void put_check(Json& json, const CheckResult& check) {
   error["quantization"] = metrics_to_json(check.error.quantization);
   error["total"] = metrics_to_json(check.error.total);
   error["quantization_of"] = check.error.quantization_of;
+  if (check.layer) {
+    json["shape"] = {{"experts", check.layer->experts},
+                     {"local_experts", check.layer->local_experts},
+                     {"top_k", check.layer->top_k},
+                     {"hidden_size", check.layer->hidden_size},
+                     {"intermediate_size", check.layer->intermediate_size},
+                     {"dtype", word(dtype_words, check.layer->dtype)}};
+  }
   json["executed_scheme"] = check.executed_scheme;
   Json& numerics = json["numerics"];
   // Of few kernels, as gemm2_out: files without them are of kernels that do not round there.

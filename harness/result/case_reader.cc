@@ -128,6 +128,15 @@ CheckResult read_check(const JsonCursor& top) {
   check.error.quantization = read_metrics(error.at("quantization"));
   check.error.total = read_metrics(error.at("total"));
   check.error.quantization_of = error.at("quantization_of").string();
+  if (const auto layer = top.find("shape")) {
+    const auto count = [&](const char* key) { return layer->at(key).integer(0, any_count); };
+    check.layer = {.experts = count("experts"),
+                   .local_experts = count("local_experts"),
+                   .top_k = count("top_k"),
+                   .hidden_size = count("hidden_size"),
+                   .intermediate_size = count("intermediate_size"),
+                   .dtype = read_word<Dtype>(layer->at("dtype"), dtype_words, "dtype")};
+  }
   check.executed_scheme = top.at("executed_scheme").string();
   const auto numerics = top.at("numerics");
   const auto precision = [&](const char* key) {

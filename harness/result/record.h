@@ -15,6 +15,7 @@
 #include "harness/result/end_to_end.h"
 #include "harness/suite/suite.h"
 #include "reference/error.h"
+#include "reference/layer.h"
 #include "reference/numerics.h"
 
 namespace moegauge {
@@ -63,8 +64,20 @@ struct Checked {
   std::int64_t tokens = 0, rows = 0;  // distinct pool rows computed by the oracle; rows compared
 };
 
+// The layer that was checked. Names of models say nothing of it: files change.
+struct LayerShape {
+  std::int64_t experts = 0, local_experts = 0, top_k = 0;
+  std::int64_t hidden_size = 0, intermediate_size = 0;  // N of the rank
+  Dtype dtype = Dtype::bf16;
+  bool operator==(const LayerShape&) const = default;
+};
+LayerShape shape_of(const Layer& layer);
+// "E=128 (16 here), top_k=8, K=2048, N=768, bf16".
+std::string describe(const LayerShape& shape);
+
 // What both outcomes of the check know.
 struct CheckResult {
+  std::optional<LayerShape> layer = {};  // files of before do not say
   std::string executed_scheme = {};
   Numerics numerics = {};
   ErrorReport error = {};

@@ -111,6 +111,12 @@ void replace_file(const fs::path& file, std::string_view text) {
     std::error_code error;
     target = fs::canonical(file, error);
     if (error) fail(file, error.value());
+  } else if (struct stat link = {}; ::lstat(file.c_str(), &link) == 0 && S_ISLNK(link.st_mode)) {
+    // It leads to nothing yet: what is written is what it leads to.
+    std::error_code error;
+    const fs::path to = fs::read_symlink(file, error);
+    if (error) fail(file, error.value());
+    target = file.parent_path() / to;
   }
   if (const int reason = replace_regular(target, text, mode)) fail(file, reason);
 }
