@@ -1,5 +1,5 @@
-// Ctrl-C, SIGTERM and SIGHUP while a command works: noted, so that it can write what it has; a second one
-// ends the process as usual.
+// Ctrl-C, SIGTERM and SIGHUP while a command works: noted, so that it can write what it has; a
+// second one ends the process as usual.
 #pragma once
 
 #include <array>
