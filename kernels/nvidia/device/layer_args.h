@@ -23,7 +23,8 @@ constexpr int kSelfCountPairs = 4096;
 constexpr int kCombineThreads = 256;
 // Up to this many pairs the layer kernel sums them itself.
 constexpr int kInsidePairs = 64;
-// And up to so many tokens, elements of x and bytes of shared memory it is the whole layer, see alone.cuh.
+// And up to so many tokens, elements of x and bytes of shared memory it is the whole layer, see
+// alone.cuh.
 constexpr int kAloneTokens = 8, kAloneColumns = 32768;
 // Tokens of a group: counted together for batches too large for every block to
 // count all pairs itself.
@@ -58,11 +59,13 @@ struct LayerArgs {
   int* pair_row;      // [M, top_k] row of a pair or -1
   int* expert_rows;   // [E] rows of each expert
   int* group_rows;    // [M / 128, E] when there are more than kSelfCountPairs pairs
-  u32* counters;      // alone: two sets, which the layer kernel leaves zero in turn; else zeroed by prepare: per token tile ready (1), quantised (2); parts arrived
+  u32* counters;      // alone: two sets, which the layer kernel leaves zero in turn; else zeroed by
+                      // prepare: per token tile ready (1), quantised (2); parts arrived
   u32* drawn;         // units drawn; zero between launches, the kernel leaves it so
-  u32* turn;          // alone: which of two sets of counters this launch has, and blocks that know all their units
-  float* partial;     // fp32 partial tiles, kSplit only
-  u64* trace;         // [blocks, 16] nanoseconds, -DMOE_TRACE builds only
+  u32* turn;       // alone: which of two sets of counters this launch has, and blocks that know all
+                   // their units
+  float* partial;  // fp32 partial tiles, kSplit only
+  u64* trace;      // [blocks, 16] nanoseconds, -DMOE_TRACE builds only
   float act_alpha, act_beta, act_limit;  // swiglu_clamped
   int counter_words;
   int combined;  // counters of finished tiles for each 256 columns of y; 0: combine_kernel sums
