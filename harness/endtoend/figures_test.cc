@@ -39,7 +39,7 @@ std::vector<Verdict> kinds(const std::vector<const CaseVerdict*>& verdicts) {
   return all;
 }
 
-const CaseVerdict& only(const Judgement& judgement, const std::string& end) {
+CaseVerdict only(const Judgement& judgement, const std::string& end) {
   const auto found = of(judgement, "", end);
   EXPECT_EQ(found.size(), 1u) << end;
   return *found.at(0);
