@@ -21,7 +21,7 @@ class LayerBuffers {
   void poison(const cuda::Stream& stream) const;
 
   moe::LayerArgs bind(const cuda::Slot& slot, const WeightSet& weights) const;
-  const moe::LibraryArgs& library_args() const { return library_; }
+  const moe::LibraryArgs& gemm_args() const { return library_; }
 
   // The largest magnitudes of x and h, zeroed before each call.
   const cuda::Buffer& amax() const { return amax_; }

@@ -142,7 +142,7 @@ class LibraryPlan final : public Plan {
     const std::size_t slot = request.slot_of(call, slots_.size());
     const WeightSet& weights = resident_->weights[request.set_of(call, resident_->weights.size())];
     moe::LayerArgs args = buffers_.bind(slots_[slot], weights);
-    moe::LibraryArgs around = buffers_.library_args();
+    moe::LibraryArgs around = buffers_.gemm_args();
     prepare(args);
     const RowCounts& rows = request.launch == Launch::graph ? slot_rows_[slot] : read_back_rows();
     mark("prepare");

@@ -1,43 +1,9 @@
-// Stands in for the CUDA backend in a build that found no toolkit headers, so that the table of
-// backends, and what `list` says, are the same everywhere.
-#include "kernels/backend.h"
+#include "kernels/nvidia/absent_backend.h"
 
 namespace moegauge {
-namespace {
-
-constexpr const char* reason = "built without the CUDA toolkit's headers (cuda.h, nvrtc.h)";
-
-class AbsentCuda final : public Backend {
- public:
-  std::string_view name() const override { return "cuda"; }
-  Availability availability() const override {
-    return {.present = false,
-            .detail = reason,
-            .remedy = "install the CUDA toolkit (12.0 or later) and configure again"};
-  }
-  Device device() const override { return {}; }
-  std::optional<Refusal> refuses(const Problem&) const override {
-    // Not the device's absence: what these kernels would serve is not known in this build.
-    return Refusal{RefusalReason::instruction_set, reason};
-  }
-  Config default_config(const Problem&) const override { return {}; }
-  std::optional<Refusal> refuses_config(const Problem& problem, const Config&) const override {
-    return refuses(problem);
-  }
-  std::string_view config_folder() const override { return "kernels/cuda/configs"; }
-  Expected<std::unique_ptr<LoadedLayer>, Fault> load(const Problem&, const ExpertSource&,
-                                                     int) const override {
-    return Unexpected{Fault{FaultKind::infrastructure, reason}};
-  }
-  Expected<Ceilings, Fault> measure_ceilings(const Problem&) const override {
-    return Unexpected{Fault{FaultKind::infrastructure, reason}};
-  }
-};
-
-}  // namespace
 
 const Backend& cuda_backend() {
-  static const AbsentCuda backend;
+  static const AbsentBackend backend("cuda", "cuda.h, nvrtc.h", "kernels/cuda/configs");
   return backend;
 }
 
