@@ -55,17 +55,29 @@ std::vector<float> read_reals(const Slab& slab) {
   return values;
 }
 
+// Experts that are called and packed alike. Stays where it is: the packing refers to the names.
+struct Kind {
+  Kind(const ExpertNames& called, const QuantizationConfig& config)
+      : names(called), packing(find_packing(names, config)) {}
+  Kind(const Kind&) = delete;
+  Kind& operator=(const Kind&) = delete;
+
+  const ExpertNames names;
+  const std::unique_ptr<ExpertPacking> packing;
+};
+
 class Experts final : public CheckpointExperts {
  public:
   Experts(const CheckpointLayer& from, const Model& whole, const Problem& problem)
       : checkpoint_(from.folder),
         config_(read_config(from.folder)),
-        names_(checkpoint_, from.layer, whole.layer.experts),
         layer_(problem.layer),
         scheme_(problem.scheme),
+        routed_count_(whole.layer.experts),
         whole_size_(whole.layer.intermediate_size),
-        packing_(require_scheme()),
+        routed_(ExpertNames::routed(checkpoint_, from.layer, routed_count_), require_scheme()),
         global_ids_(global_ids()) {
+    if (problem.layer.experts > routed_count_) take_shared(from);
     for (const std::int64_t expert : global_ids_) check(expert);
   }
 
@@ -85,7 +97,8 @@ class Experts final : public CheckpointExperts {
     for (const std::int64_t expert : global_ids_) {
       for (const Whole& projection : projections(expert)) {
         if ((projection.projection == Projection::down) != (role == Role::w2)) continue;
-        largest = std::max(largest, read_reals(input_scale(projection)).front());
+        const Slab scale = input_scale(kind_of(expert).names, projection);
+        largest = std::max(largest, read_reals(scale).front());
       }
     }
     return largest;
@@ -109,7 +122,7 @@ class Experts final : public CheckpointExperts {
   }
 
   std::string quantization_of() const override {
-    if (packing_->originals()) return "weights and activations before quantisation";
+    if (originals()) return "weights and activations before quantisation";
     std::string text = "dequantised checkpoint weights, activations before quantisation";
     const std::int64_t height = scheme_->traits().weight.unit.rows;
     if (height > 1 && layer_.intermediate_size % height != 0) {
@@ -117,18 +130,35 @@ class Experts final : public CheckpointExperts {
     }
     return text;
   }
-  std::optional<TensorDtype> originals() const override { return packing_->originals(); }
+  std::optional<TensorDtype> originals() const override { return routed_.packing->originals(); }
 
  private:
   // Weights that are quantised already have the scheme that they have.
-  std::unique_ptr<ExpertPacking> require_scheme() const {
+  const QuantizationConfig& require_scheme() const {
     if (!config_.scheme.empty() && config_.made->name() != scheme_->name()) {
       throw InputError(config_.file,
                        "it picks the scheme " + config_.made->name() + ", and the case asks for " +
                            scheme_->name(),
                        "ask for that, or give weights that are not quantised");
     }
-    return find_packing(names_, config_);
+    return config_;
+  }
+
+  // The model's one shared expert follows its routed ones (harness/suite/own_fields.h).
+  void take_shared(const CheckpointLayer& from) {
+    if (const std::int64_t count = layer_.experts - routed_count_; count > 1) {
+      throw InputError(checkpoint_.path().string(),
+                       "the model's " + std::to_string(count) + " shared experts are one matrix",
+                       "one shared expert can be fused: leave shared_experts out");
+    }
+    shared_.emplace(ExpertNames::shared(checkpoint_, from.layer), config_);
+    if (shared_->packing->originals() == originals()) return;
+    throw InputError(checkpoint_.path().string(),
+                     "the shared expert's weights have another element type than the routed ones'",
+                     "one type for all experts of a fused layer");
+  }
+  const Kind& kind_of(std::int64_t global) const {
+    return global < routed_count_ ? routed_ : *shared_;
   }
 
   std::vector<std::int64_t> global_ids() const {
@@ -146,22 +176,24 @@ class Experts final : public CheckpointExperts {
   // As the checkpoint has them. Gate and up of fused experts are one matrix, read as gate.
   std::vector<Whole> projections(std::int64_t global) const {
     const std::int64_t n = whole_size_, k = layer_.hidden_size;
-    if (names_.fused()) {
-      return {{global, Projection::gate, 2 * n, k}, {global, Projection::down, k, n}};
+    const std::int64_t expert = global < routed_count_ ? global : global - routed_count_;
+    if (kind_of(global).names.fused()) {
+      return {{expert, Projection::gate, 2 * n, k}, {expert, Projection::down, k, n}};
     }
-    return {{global, Projection::gate, n, k},
-            {global, Projection::up, n, k},
-            {global, Projection::down, k, n}};
+    return {{expert, Projection::gate, n, k},
+            {expert, Projection::up, n, k},
+            {expert, Projection::down, k, n}};
   }
 
   void check(std::int64_t global) const {
-    if (interleaved() && !names_.fused()) {
-      throw InputError(names_.where(), "gate and up are tensors of their own",
+    const Kind& kind = kind_of(global);
+    if (interleaved() && !kind.names.fused()) {
+      throw InputError(kind.names.where(), "gate and up are tensors of their own",
                        "the model has them interleaved in one");
     }
     for (const Whole& projection : projections(global)) {
-      packing_->check(projection);
-      if (scheme_->traits().activation.static_scale) check_input_scale(projection);
+      kind.packing->check(projection);
+      if (scheme_->traits().activation.static_scale) check_input_scale(kind.names, projection);
     }
     if (layer_.expert_bias) {
       biases(global, Role::w13);
@@ -169,13 +201,13 @@ class Experts final : public CheckpointExperts {
     }
   }
 
-  Slab must_find(const Whole& projection, std::string_view suffix,
+  Slab must_find(const ExpertNames& names, const Whole& projection, std::string_view suffix,
                  const std::vector<std::int64_t>& shape, std::int64_t elements) const {
-    Slab slab = names_.find(projection.expert, projection.projection, suffix);
+    Slab slab = names.find(projection.expert, projection.projection, suffix);
     const std::string name =
-        in_quotes(names_.name(projection.expert, projection.projection, suffix));
+        in_quotes(names.name(projection.expert, projection.projection, suffix));
     if (slab.file == nullptr) {
-      throw InputError(names_.where(), "there is no tensor " + name,
+      throw InputError(names.where(), "there is no tensor " + name,
                        config_.file + " says that there is");
     }
     std::int64_t count = 1;
@@ -189,12 +221,12 @@ class Experts final : public CheckpointExperts {
                      "BF16, F16 or " + describe(TensorDtype::f32, shape) + " is needed");
   }
 
-  Slab input_scale(const Whole& projection) const {
-    return must_find(projection, "input_scale", {1}, 1);
+  Slab input_scale(const ExpertNames& names, const Whole& projection) const {
+    return must_find(names, projection, "input_scale", {1}, 1);
   }
 
-  void check_input_scale(const Whole& projection) const {
-    const Slab slab = input_scale(projection);
+  void check_input_scale(const ExpertNames& names, const Whole& projection) const {
+    const Slab slab = input_scale(names, projection);
     const float scale = read_reals(slab).front();
     if (scale > 0 && std::isfinite(scale)) return;
     throw InputError(slab.file->path().string(),
@@ -203,11 +235,12 @@ class Experts final : public CheckpointExperts {
   }
 
   std::vector<Slab> biases(std::int64_t global, Role role) const {
+    const ExpertNames& names = kind_of(global).names;
     std::vector<Slab> slabs;
     for (const Whole& projection : projections(global)) {
       if ((projection.projection == Projection::down) != (role == Role::w2)) continue;
-      slabs.push_back(must_find(projection, names_.fused() ? "_bias" : "bias", {projection.rows},
-                                projection.rows));
+      slabs.push_back(must_find(names, projection, names.fused() ? "_bias" : "bias",
+                                {projection.rows}, projection.rows));
     }
     return slabs;
   }
@@ -215,21 +248,23 @@ class Experts final : public CheckpointExperts {
   // Rows [begin, end) of this rank's w13 or w2. The rank is the first: its part of gate, of up and
   // of w2's columns are the first ones.
   Unpacked rows(std::int64_t expert, Role role, std::int64_t begin, std::int64_t end) const {
-    const auto parts = projections(global_ids_[static_cast<std::size_t>(expert)]);
+    const std::int64_t global = global_ids_[static_cast<std::size_t>(expert)];
+    const auto& [names, packing] = kind_of(global);
+    const auto parts = projections(global);
     const std::int64_t n = layer_.intermediate_size, k = layer_.hidden_size;
-    if (role == Role::w2) return packing_->read(parts.back(), {begin, end, n});
-    if (interleaved()) return packing_->read(parts.front(), {begin, end, k});
+    if (role == Role::w2) return packing->read(parts.back(), {begin, end, n});
+    if (interleaved()) return packing->read(parts.front(), {begin, end, k});
     Unpacked all;
-    if (begin < n) append(all, packing_->read(parts.front(), {begin, std::min(end, n), k}));
+    if (begin < n) append(all, packing->read(parts.front(), {begin, std::min(end, n), k}));
     if (end > n) {
-      const std::int64_t up = names_.fused() ? whole_size_ : 0;
-      const Unpacked more = packing_->read(names_.fused() ? parts.front() : parts[1],
-                                           {up + std::max(begin, n) - n, up + end - n, k});
+      const std::int64_t up = names.fused() ? whole_size_ : 0;
+      const Unpacked more = packing->read(names.fused() ? parts.front() : parts[1],
+                                          {up + std::max(begin, n) - n, up + end - n, k});
       if (all.rows > 0 && all.group_of != more.group_of) {
-        throw InputError(names_.where(),
-                         "gate and up of expert " + std::to_string(parts.front().expert) +
-                             " have columns in different groups",
-                         "one g_idx serves both in a fused layer");
+        throw InputError(
+            names.where(),
+            "gate and up of expert " + std::to_string(global) + " have columns in different groups",
+            "one g_idx serves both in a fused layer");
       }
       append(all, more);
     }
@@ -238,11 +273,11 @@ class Experts final : public CheckpointExperts {
 
   const Checkpoint checkpoint_;
   const QuantizationConfig config_;
-  const ExpertNames names_;
   const Layer layer_;
   const std::shared_ptr<const Scheme> scheme_;
-  const std::int64_t whole_size_;
-  const std::unique_ptr<ExpertPacking> packing_;
+  const std::int64_t routed_count_, whole_size_;
+  const Kind routed_;
+  std::optional<Kind> shared_;  // where the layer has one fused
   const std::vector<std::int64_t> global_ids_;
 };
 

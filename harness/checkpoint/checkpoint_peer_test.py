@@ -34,6 +34,7 @@ LLAMA = {"model_type": "llama4", "text_config": {
 GPT_OSS = {"model_type": "gpt_oss", "num_local_experts": E, "num_experts_per_tok": TOP, "hidden_size": K,
            "intermediate_size": N, "swiglu_limit": 7.0, "torch_dtype": "bfloat16"}
 PROJECTIONS = (("gate_proj", N, K), ("up_proj", N, K), ("down_proj", K, N))
+FUSED = {"model": "deepseek-v3", "shared_experts": "fused"}  # --weights takes its place, and what it fuses
 W = {"gate_proj": "w1", "up_proj": "w3", "down_proj": "w2"}
 QWEN_NAME = "model.layers.{}.mlp.experts.{}.{}."
 
@@ -340,8 +341,55 @@ class Checkpoint(unittest.TestCase):
         n = N // 2
         self.hold(self.measure(tp=2)[1], exact[0][:, :2 * n], exact[1][:, :, :n], b13=biases[0][:, :2 * n], b2=biases[1], **layer)
 
-    def refused(self, *words_, layer=L):
-        done = self.run_layer(layer=layer)
+    SHARED = "model.layers.{}.mlp.shared_experts.{}."
+
+    def with_shared(self, make, name=SHARED):
+        """per_expert, and the shared expert behind: what they stand for in a layer that fuses it."""
+        tensors, w13, w2 = self.per_expert(make)
+        made = {p: make(p, rows, cols) for p, rows, cols in PROJECTIONS}
+        tensors.update({name.format(L, p) + suffix: t for p in made for suffix, t in made[p][0].items()})
+        shared = np.concatenate([made["gate_proj"][1], made["up_proj"][1]])
+        return tensors, np.concatenate([w13, shared[None]]), np.concatenate([w2, made["down_proj"][1][None]])
+
+    def test_a_fused_shared_expert_is_the_checkpoints(self):
+        tensors, w13, w2 = self.with_shared(self.bf16)
+        self.save(DEEPSEEK, tensors)
+        record, dump = self.measure(**FUSED)
+        self.assertEqual(dump["topk_ids"].shape, (6, TOP + 1))
+        self.assertTrue((dump["topk_ids"][:, TOP] == E).all() and (dump["topk_weights"][:, TOP] == 1).all())
+        self.hold(dump, w13, w2)
+        self.assertEqual(record["error"]["quantization_of"], "weights and activations before quantisation")
+        # Of a rank: its part of every expert that it has, and of the shared one.
+        half = N // 2
+        rank = np.concatenate([w13[:, :half], w13[:, N:N + half]], 1)[[0, 1, E]], w2[[0, 1, E], :, :half]
+        self.hold(self.measure(tp=2, ep=2, **FUSED)[1], *rank, expert_map=[0, 1, -1, -1, 2])
+
+    def test_a_fused_shared_expert_has_the_scales_of_its_blocks(self):
+        tensors, w13, w2 = self.with_shared(self.blocks)
+        self.save(DEEPSEEK, tensors, self.BLOCK)
+        record, dump = self.measure(**FUSED)
+        self.assertEqual(record["scheme"], "fp8_block")
+        self.hold(dump, w13, w2, (self.merged(w13), w2), peer.fp8_groups(128))
+
+    def test_shared_experts_that_cannot_be_fused_are_refused_by_name(self):
+        routed, _, _ = self.per_expert(self.bf16)
+        self.save(DEEPSEEK, routed)
+        self.refused("no shared expert under a known name", "shared_experts.gate_proj.weight", **FUSED)
+        tensors, _, _ = self.with_shared(self.bf16)
+        self.save({**DEEPSEEK, "n_shared_experts": 2}, tensors)
+        self.refused("2 shared experts are one matrix", **FUSED)
+        up = self.SHARED.format(L, "up_proj") + "weight"
+        self.save(DEEPSEEK, {**tensors, up: np.concatenate([tensors[up]] * 2)})
+        self.refused(up, "BF16 [128, 256]", "[64, 256]", **FUSED)
+        self.save(DEEPSEEK, {**tensors, **{n: t.astype(np.float32) for n, t in tensors.items() if "shared" in n}})
+        self.refused("another element type", **FUSED)
+        gated, _, _ = self.with_shared(self.bf16, "model.layers.{}.mlp.shared_expert.{}.")
+        gate = f"model.layers.{L}.mlp.shared_expert_gate.weight"
+        self.save(DEEPSEEK, {**gated, gate: peer.bf16(self.normal(1, K))})
+        self.refused(gate, "weighs the shared expert", **FUSED)
+
+    def refused(self, *words_, layer=L, **fields):
+        done = self.run_layer(layer=layer, **fields)
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         for word in words_:

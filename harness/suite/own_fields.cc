@@ -27,10 +27,6 @@ OpFields op_fields_of(const CaseCoordinates& c) {
 std::int64_t fused_experts(const CaseCoordinates& c, const Model& model) {
   if (find_op(c.op) != nullptr) return 0;
   if (std::get<std::string>(op_fields_of(c).at(shared_experts_field)) == "separate") return 0;
-  if (c.layer >= 0) {
-    throw InputError(case_id(c), "a checkpoint's shared experts are not read",
-                     "leave shared_experts out, or fuse those of a generated layer");
-  }
   if (model.shared_experts > 0) return model.shared_experts;
   throw InputError(case_id(c), "the model has no shared experts to fuse",
                    "leave shared_experts out");
