@@ -107,7 +107,7 @@ std::string JsonCursor::string() const {
 }
 
 std::string JsonCursor::text() const {
-  const std::string value = string();
+  std::string value = string();
   if (value.empty()) fail("an empty string", "write at least one character");
   for (const char c : value) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F)
@@ -149,7 +149,7 @@ bool JsonCursor::boolean() const {
 }
 
 std::size_t JsonCursor::one_of(std::span<const std::string> names, std::string_view what) const {
-  const std::string value = string();
+  std::string value = string();
   const auto found = std::find(names.begin(), names.end(), value);
   if (found == names.end()) {
     fail("unknown " + std::string(what) + " " + in_quotes(value), suggestion(value, names));
