@@ -31,8 +31,10 @@ Unprepared unserved(std::span<const Candidate> candidates, const std::string& wa
   std::size_t present = 0;
   for (const Candidate& candidate : candidates) {
     const std::string name(candidate.backend->name());
-    const std::string reason = candidate.reason.empty() ? "" : candidate.reason + ": ";
-    reasons += (reasons.empty() ? "" : "; ") + name + ": " + reason + candidate.why;
+    if (!reasons.empty()) reasons += "; ";
+    reasons.append(name).append(": ");
+    if (!candidate.reason.empty()) reasons.append(candidate.reason).append(": ");
+    reasons += candidate.why;
     if (candidate.standing == Standing::absent) {
       unprepared.outcome.absent_backends.push_back(name);
     } else {

@@ -27,7 +27,8 @@ class Noise {
   std::uint64_t state_ = 20261130;
 };
 
-Member scripted(std::string name, std::int64_t calls, std::function<double()> seconds_per_call) {
+Member scripted(std::string name, std::int64_t calls,
+                const std::function<double()>& seconds_per_call) {
   return {std::move(name), calls, [seconds_per_call](std::int64_t n) -> Expected<double, Fault> {
             return seconds_per_call() * static_cast<double>(n);
           }};

@@ -72,7 +72,8 @@ SchemeFamily fp8_tensor_family() {
                                .activation_unit = {0, 0},
                                .weight_rule = kFlooredAmax,
                                .activation_rule = kFlooredAmax,
-                               .static_activation_scale = is_static});
+                               .static_activation_scale = is_static,
+                               .limits = {.relative_l2 = 0.0023, .worst_token = 0.0087}});
           }};
 }
 

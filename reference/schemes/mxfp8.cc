@@ -23,7 +23,8 @@ SchemeFamily mxfp8_family() {
                 .weight_unit = {1, 32},
                 .activation_unit = {1, 32},
                 .weight_rule = rule,
-                .activation_rule = rule});
+                .activation_rule = rule,
+                .limits = {.relative_l2 = 0.0064, .worst_token = 0.052}});
           }};
 }
 
