@@ -9,6 +9,7 @@
 #include "harness/endtoend/readers.h"
 #include "harness/endtoend/sha256.h"
 #include "harness/json/nearest.h"
+#include "harness/judge/numbers.h"
 #include "reference/base/input_error.h"
 
 namespace moegauge {
@@ -124,9 +125,25 @@ void put_standard_error(EndToEndRow& row, std::int64_t questions) {
       "sqrt(p (1 - p) / (n - 1)), n = " + std::to_string(questions) + " as given by --questions";
 }
 
+// What is written must be read again: a row has a number, and only a score may be below 0.
+void require_numbers(const EndToEndRow& row) {
+  if (row.numbers.empty())
+    throw InputError(row.source.text(), "a result without a number",
+                     "one of a run that ended well");
+  for (const auto& [name, value] : row.numbers) {
+    if (value >= 0 || (row.op == "eval" && name == "value")) continue;
+    throw InputError(row.source.text(), name + " is " + format_plain(value), "a number from 0");
+  }
+}
+
 }  // namespace
 
-std::vector<EndToEndRow> read_rows(const NamedText& file) {
+std::vector<EndToEndRow> read_rows(const NamedText& given) {
+  NamedText file = given;
+  // What Windows puts before text.
+  if (file.text.starts_with("\xEF\xBB\xBF")) file.text.erase(0, 3);
+  if (file.text.starts_with("\xFF\xFE") || file.text.starts_with("\xFE\xFF"))
+    throw InputError(file.name + ":1", "the text is UTF-16", "save it as UTF-8");
   const auto begin = file.text.find_first_not_of(" \t\r\n");
   if (begin == std::string::npos)
     throw InputError(file.name + ":1", "the file is empty", "results of a tool, or pasted text");
@@ -134,8 +151,11 @@ std::vector<EndToEndRow> read_rows(const NamedText& file) {
   std::vector<EndToEndRow> rows = is_json_lines(file.text) ? read_json_lines(file.text, file.name)
                                   : json                   ? read_tool_json(file.text, file.name)
                                                            : read_pasted(file.text, file.name);
-  const std::string digest = sha256(file.text);
-  for (EndToEndRow& row : rows) row.source.sha256 = digest;
+  const std::string digest = sha256(given.text);
+  for (EndToEndRow& row : rows) {
+    row.source.sha256 = digest;
+    require_numbers(row);
+  }
   return rows;
 }
 

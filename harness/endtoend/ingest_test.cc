@@ -102,6 +102,45 @@ TEST(Ingest, QuestionsGiveAScoreWithoutAStandardErrorThatOfAShare) {
   EXPECT_THAT(rows[0].unknown["stderr_from"].get<std::string>(), HasSubstr("--questions"));
 }
 
+TEST(Ingest, ReadsWhatWindowsPutsBeforeTextAndRefusesItsOtherEncodingByName) {
+  const std::string marked = std::string("\xEF\xBB\xBF") + "{\"requests_per_second\": 2}";
+  const auto rows = ingest_text(marked);
+  EXPECT_EQ(rows[0].number("requests_per_s"), 2);
+  EXPECT_EQ(rows[0].source.sha256, sha256(marked));
+  EXPECT_EQ(refusal("\xFF\xFET\1"), "p:1: the text is UTF-16; save it as UTF-8");
+}
+
+TEST(Ingest, TakesWhatIsNoNumberForAbsent) {
+  const auto rows = ingest_text(
+      R"({"request_throughput": 2, "mean_tpot_ms": NaN, "p99_tpot_ms": -Infinity, "note": "NaN \" Infinity"})");
+  EXPECT_EQ(rows[0].numbers, (std::map<std::string, double>{{"requests_per_s", 2}}));
+  EXPECT_EQ(rows[0].unknown["note"], "NaN \" Infinity");
+  EXPECT_THAT(ingest_text(R"({"requests_per_second": 2, "elapsed_time": NaN})")[0].numbers,
+              SizeIs(1));
+  EXPECT_THAT(ingest_text(R"({"avg_latency": 2, "percentiles": {"50": NaN, "99": 3}})")[0].numbers,
+              SizeIs(2));
+}
+
+TEST(Ingest, RefusesWhatNoRowCouldHold) {
+  EXPECT_EQ(refusal(R"({"requests_per_second": NaN})"),
+            "p: a result without a number; one of a run that ended well");
+  EXPECT_EQ(refusal("Throughput: nan requests/s, nan total tokens/s, nan output tokens/s\n"),
+            "p:1: a result without a number; one of a run that ended well");
+  EXPECT_EQ(refusal("TTFT (ms)\n\nISL-OSL\tA\n1-1\t-5\n"),
+            "p:4: ttft_ms.mean is -5; a number from 0");
+  EXPECT_EQ(ingest_text("Processed prompts: 100%|#| 5/5 [00:01<00:00, nanit/s, est. speed input: "
+                        "1.0 toks/s, output: 2.0 toks/s]\n")[0]
+                .number("requests_per_s"),
+            std::nullopt);
+}
+
+TEST(Ingest, ATableOfManyRowsTakesNoLongerThanItsLength) {
+  std::string text = "TTFT (ms)\n\nISL-OSL\tA\n";
+  constexpr int many = 100'000;
+  for (int i = 1; i <= many; ++i) text += std::to_string(i) + "-1\t" + std::to_string(i) + "\n";
+  EXPECT_THAT(ingest_text(text), SizeIs(many));
+}
+
 TEST(Ingest, AnEmptyFileIsRefused) {
   EXPECT_EQ(refusal(" \n"), "p:1: the file is empty; results of a tool, or pasted text");
 }

@@ -5,6 +5,10 @@
 
 namespace moegauge {
 
+// Python's json module writes NaN and Infinity, which are no JSON, where there is no number: they
+// become null, which every reader here takes for absent. Text within strings stays.
+std::string with_null_for_no_number(const std::string& text);
+
 // A result of vLLM's bench serve.
 bool is_serve_result(const JsonCursor& top);
 EndToEndRow serve_row(const JsonCursor& top);

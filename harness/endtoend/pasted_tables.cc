@@ -14,8 +14,13 @@ using Cells = std::vector<std::string>;
 class Table {
  public:
   Table(const std::vector<PastedLine>& lines, std::size_t& at, const PastedContext& context,
-        std::vector<EndToEndRow>& rows)
-      : lines_(lines), at_(at), context_(context), rows_(rows), head_(cells_of(lines[at].text)) {}
+        RowsByPoint& by_point, std::vector<EndToEndRow>& rows)
+      : lines_(lines),
+        at_(at),
+        context_(context),
+        by_point_(by_point),
+        rows_(rows),
+        head_(cells_of(lines[at].text)) {}
 
   bool read() {
     if (head_.size() < 2) return false;
@@ -106,10 +111,9 @@ class Table {
 
   // Another number of a point that an earlier table of this text began is added to its row.
   void add_or_merge(EndToEndRow one) {
-    for (EndToEndRow& known : rows_) {
-      if (known.op != one.op || known.model != one.model || known.labels != one.labels ||
-          known.source.tool != one.source.tool)
-        continue;
+    std::vector<std::size_t>& alike = by_point_[one.point() + "\n" + one.variant()];
+    for (const std::size_t at : alike) {
+      EndToEndRow& known = rows_[at];
       const bool new_numbers = std::ranges::none_of(
           one.numbers, [&](const auto& number) { return known.numbers.contains(number.first); });
       if (!new_numbers) continue;
@@ -117,6 +121,7 @@ class Table {
       known.source.lines.push_back(one.source.lines.front());
       return;
     }
+    alike.push_back(rows_.size());
     rows_.push_back(std::move(one));
   }
 
@@ -181,6 +186,7 @@ class Table {
   const std::vector<PastedLine>& lines_;
   std::size_t& at_;
   const PastedContext& context_;
+  RowsByPoint& by_point_;
   std::vector<EndToEndRow>& rows_;
   const Cells head_;
 };
@@ -188,8 +194,8 @@ class Table {
 }  // namespace
 
 bool read_table(const std::vector<PastedLine>& lines, std::size_t& at, const PastedContext& context,
-                std::vector<EndToEndRow>& rows) {
-  return Table(lines, at, context, rows).read();
+                RowsByPoint& by_point, std::vector<EndToEndRow>& rows) {
+  return Table(lines, at, context, by_point, rows).read();
 }
 
 }  // namespace moegauge

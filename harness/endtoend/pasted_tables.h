@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,11 @@ struct PastedContext {
   std::string model = {}, title = {}, arguments = {};
 };
 
+// Rows that another table of the same text may add a number to, by what they are of.
+using RowsByPoint = std::map<std::string, std::vector<std::size_t>>;
+
 // Whether the line is the head of a table that is known; if so, its rows are added to `rows`.
 bool read_table(const std::vector<PastedLine>& lines, std::size_t& at, const PastedContext& context,
-                std::vector<EndToEndRow>& rows);
+                RowsByPoint& by_point, std::vector<EndToEndRow>& rows);
 
 }  // namespace moegauge

@@ -45,7 +45,7 @@ class Reader {
       const std::string line = trimmed(lines_[at_].text);
       if (line.empty()) continue;
       if (serving_block(line) || throughput(line) || progress(line) || model_line(line) ||
-          read_table(lines_, at_, context_, rows_))
+          read_table(lines_, at_, context_, by_point_, rows_))
         continue;
       if (cells_of(lines_[at_].text).empty()) heading(line);
     }
@@ -150,8 +150,9 @@ class Reader {
     put_one("requests_per_s", 2);
     put_one("input_tokens_per_s", 4);
     put_one("output_tokens_per_s", 5);
-    double& rate = row.numbers["requests_per_s"];
-    if (match[3] == "s/it" && rate > 0) rate = 1 / rate;
+    if (const auto rate = row.numbers.find("requests_per_s");
+        match[3] == "s/it" && rate != row.numbers.end() && rate->second > 0)
+      rate->second = 1 / rate->second;
     // The progress line stands above the line that names the model.
     pending_ = rows_.size();
     return true;
@@ -183,6 +184,7 @@ class Reader {
 
   const std::vector<PastedLine> lines_;
   PastedContext context_;
+  RowsByPoint by_point_;
   std::vector<EndToEndRow> rows_;
   std::size_t at_ = 0, pending_ = 0;
 };

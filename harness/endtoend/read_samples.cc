@@ -93,8 +93,8 @@ std::vector<EndToEndRow> read_json_lines(const std::string& text, const std::str
   std::map<Series, Answers> answers;
   for (const PastedLine& line : pasted_lines(text)) {
     if (trimmed(line.text).empty()) continue;
-    const JsonDocument document =
-        JsonDocument::parse(line.text, where + ":" + std::to_string(line.number));
+    const JsonDocument document = JsonDocument::parse(with_null_for_no_number(line.text),
+                                                      where + ":" + std::to_string(line.number));
     const JsonCursor top(document);
     if (is_serve_result(top)) {
       rows.push_back(serve_row(top));

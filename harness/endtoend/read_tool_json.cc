@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <string_view>
 
 #include "harness/endtoend/json_rows.h"
 #include "harness/endtoend/readers.h"
@@ -81,7 +82,7 @@ EndToEndRow throughput_row(const JsonCursor& top) {
   EndToEndRow row{.op = "serve", .source = {.tool = "vllm bench throughput"}};
   for (const auto& [key, value] : top.members()) {
     const std::string name = known_name(throughput_keys, key);
-    if (name.empty()) {
+    if (name.empty() || value.is_null()) {
       row.unknown[key] = kept(value);
     } else {
       row.numbers[name] = value.number(0, unbounded);
@@ -94,12 +95,15 @@ EndToEndRow throughput_row(const JsonCursor& top) {
 EndToEndRow latency_row(const JsonCursor& top) {
   EndToEndRow row{.op = "serve", .source = {.tool = "vllm bench latency"}};
   for (const auto& [key, value] : top.members()) {
-    if (key == "avg_latency") {
+    if (value.is_null()) {
+      row.unknown[key] = nullptr;
+    } else if (key == "avg_latency") {
       row.numbers["e2e_ms.mean"] = 1000 * value.number(0, unbounded);
     } else if (key == "std_latency") {
       row.numbers["e2e_ms.std"] = 1000 * value.number(0, unbounded);
     } else if (key == "percentiles") {
       for (const auto& [percentile, seconds] : value.members()) {
+        if (seconds.is_null()) continue;
         const std::string name = percentile == "50" ? "median" : "p" + percentile;
         row.numbers["e2e_ms." + name] = 1000 * seconds.number(0, unbounded);
       }
@@ -188,6 +192,30 @@ std::vector<EndToEndRow> lm_eval_rows(const JsonCursor& top) {
 
 }  // namespace
 
+std::string with_null_for_no_number(const std::string& text) {
+  std::string json;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (in_string && text[i] == '\\') {
+      json += text[i++];
+      if (i < text.size()) json += text[i];
+      continue;
+    }
+    if (text[i] == '"') in_string = !in_string;
+    std::size_t length = 0;
+    for (const std::string_view word : {"NaN", "-Infinity", "Infinity"}) {
+      if (!in_string && std::string_view(text).substr(i, word.size()) == word) length = word.size();
+    }
+    if (length == 0) {
+      json += text[i];
+    } else {
+      json += "null";
+      i += length - 1;
+    }
+  }
+  return json;
+}
+
 bool is_serve_result(const JsonCursor& top) {
   return top.is_object() && top.find("request_throughput").has_value();
 }
@@ -199,7 +227,7 @@ EndToEndRow serve_row(const JsonCursor& top) {
 }
 
 std::vector<EndToEndRow> read_tool_json(const std::string& text, const std::string& where) {
-  const JsonDocument document = JsonDocument::parse(text, where);
+  const JsonDocument document = JsonDocument::parse(with_null_for_no_number(text), where);
   const JsonCursor top(document);
   std::vector<EndToEndRow> rows;
   if (is_serve_result(top)) {

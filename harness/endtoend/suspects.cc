@@ -1,5 +1,7 @@
 #include <charconv>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "harness/endtoend/points.h"
 #include "harness/judge/numbers.h"
@@ -48,14 +50,11 @@ std::optional<Work> work_of(const EndToEndRow& row) {
   return work;
 }
 
-// Whether nothing but the amount of work differs.
-bool same_but_for_work(const EndToEndRow& a, const EndToEndRow& b) {
-  const auto rest = [](const EndToEndRow& row) {
-    auto labels = row.labels;
-    for (const char* name : {"input_output", "concurrency", "variant"}) labels.erase(name);
-    return labels;
-  };
-  return a.op == b.op && a.model == b.model && rest(a) == rest(b);
+// What must be alike for the amount of work to be all that differs.
+std::string all_but_work(const EndToEndRow& row) {
+  EndToEndRow rest{.op = row.op, .model = row.model, .labels = row.labels};
+  for (const char* name : {"input_output", "concurrency"}) rest.labels.erase(name);
+  return rest.point();
 }
 
 std::string amount(const EndToEndRow& row) {
@@ -72,37 +71,53 @@ std::string times_that(double ratio) {
   return format_plain(std::round(10 * ratio) / 10) + " times that of ";
 }
 
-// Why `name` of `point` cannot be what it says, given `other`; empty where it can.
-std::string why_suspect(const EndToEndPoint& point, const EndToEndPoint& other,
-                        const std::string& name) {
-  const auto value = point.number(name), against = other.number(name);
-  const auto work = work_of(point.row()), more = work_of(other.row());
-  if (!value || !against || !work || !more || *work == *more) return "";
+// A number of a point, with how much work it is of.
+struct Timed {
+  const EndToEndPoint* point = nullptr;
+  Work work = {};
+  double value = 0;
+};
+
+// Why a number cannot be what it says, given that of `other`; empty where it can.
+std::string why_suspect(const Timed& one, const Timed& other, const std::string& name) {
+  const auto value = [&] { return format_plain(one.value) + " " + unit_of(name); };
   if (*direction_of(name) == GoodDirection::lower_is_better) {
-    if (!work->at_most(*more) || *value <= factor * *against) return "";
-    return format_plain(*value) + " " + unit_of(name) + " is " + times_that(*value / *against) +
-           amount(other.row()) + ", which is more work";
+    if (one.value <= factor * other.value || !one.work.at_most(other.work) ||
+        one.work == other.work)
+      return "";
+    return value() + " is " + times_that(one.value / other.value) + amount(other.point->row()) +
+           ", which is more work";
   }
   // More requests at once, of the same length, do not halve what is served in a second.
-  const Work fewer = *more;
-  const bool same_lengths = work->input == fewer.input && work->output == fewer.output;
-  if (!same_lengths || work->concurrency <= fewer.concurrency || factor * *value >= *against)
+  const bool same_lengths =
+      one.work.input == other.work.input && one.work.output == other.work.output;
+  if (factor * one.value >= other.value || !same_lengths ||
+      one.work.concurrency <= other.work.concurrency)
     return "";
-  return format_plain(*value) + " " + unit_of(name) + " is less than half of that of " +
-         amount(other.row()) + ", which is fewer requests at once";
+  return value() + " is less than half of that of " + amount(other.point->row()) +
+         ", which is fewer requests at once";
 }
 
 }  // namespace
 
 std::map<std::string, std::string> suspects_of(const EndToEndSide& side) {
-  std::map<std::string, std::string> suspects;
+  // By number and what but the work must be alike.
+  std::map<std::pair<std::string, std::string>, std::vector<Timed>> groups;
   for (const EndToEndPoint& point : side.points) {
-    for (const auto& [name, value] : point.row().numbers) {
-      if (point.row().op != "serve" || !direction_of(name)) continue;
-      for (const EndToEndPoint& other : side.points) {
-        if (!same_but_for_work(point.row(), other.row())) continue;
-        const std::string why = why_suspect(point, other, name);
-        if (!why.empty()) suspects.emplace(point.id + "/" + name, why);
+    const auto work = work_of(point.row());
+    if (point.row().op != "serve" || !work) continue;
+    const std::string alike = all_but_work(point.row());
+    for (const auto& [name, value] : point.row().numbers)
+      if (direction_of(name)) groups[{name, alike}].push_back({&point, *work, *point.number(name)});
+  }
+  std::map<std::string, std::string> suspects;
+  for (const auto& [key, group] : groups) {
+    for (const Timed& one : group) {
+      for (const Timed& other : group) {
+        const std::string why = why_suspect(one, other, key.first);
+        if (why.empty()) continue;
+        suspects.emplace(one.point->id + "/" + key.first, why);
+        break;
       }
     }
   }
