@@ -7,12 +7,15 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <span>
 #include <string>
+#include <utility>
 
 #include "harness/commands/compare_builds.h"
 #include "harness/commands/options.h"
 #include "harness/commands/output_place.h"
 #include "harness/commands/results.h"
+#include "harness/endtoend/judge_rows.h"
 #include "harness/judge/comparison.h"
 #include "harness/judge/report.h"
 #include "harness/root.h"
@@ -45,7 +48,8 @@ void declare_options(CLI::App& app, CompareOptions& o) {
       "Ratios are B / A: below 1, B is faster. `faster` and `slower`: the whole interval lies on "
       "one "
       "side of 1;\n`same`: it lies within the margin about 1; `inconclusive`: it can be either. "
-      "Rivals measured in turn\nwithin one file are shown below. Nothing here fails; that is "
+      "Rivals measured in turn\nwithin one file are shown below, then serving and scores against "
+      "the policy's band or margin. Nothing here fails; that is "
       "`moegauge gate`. Exit codes: 0; 2 bad input;\n4 no case could be compared.\n\n"
       "Two builds are measured in fresh pairs of processes (A B, B A, ...) and judged as moegauge "
       "gate judges:\n"
@@ -68,13 +72,20 @@ int compare_files(const CompareOptions& o, const Environment& environment) {
   const Policy policy = load_policy(policy_file);
   const Result a = load_for_judging(o.a, environment).result;
   const Result b = load_for_judging(o.b, environment).result;
-  const SideBySide table = compare(a, b, policy, o.filter);
+  SideBySide table = compare(a, b, policy, o.filter);
+  Judgement rows;
+  judge_end_to_end(std::span(&b, 1), std::span(&a, 1), policy, o.filter, rows);
+  table.numbers = std::move(rows.cases);
+  table.means = std::move(rows.means);
   const ReportTitle title{.result = o.b, .baseline = o.a};
   if (!o.markdown.empty()) write_output(o.markdown, markdown_report(table, title));
   environment.out << (o.json ? strict_json(json_report(table, title)) + "\n"
                              : text_report(table, title));
-  const bool compared = std::ranges::any_of(
-      table.cases, [](const ComparedCase& row) { return row.ratio.has_value(); });
+  const bool compared =
+      std::ranges::any_of(table.cases,
+                          [](const ComparedCase& row) { return row.ratio.has_value(); }) ||
+      std::ranges::any_of(table.numbers,
+                          [](const CaseVerdict& verdict) { return verdict.number.has_value(); });
   if (compared) return exit_ok;
   environment.err << "moegauge: no case of " << o.a << " could be compared with " << o.b << '\n';
   return exit_no_verdict;

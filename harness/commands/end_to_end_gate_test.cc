@@ -82,6 +82,31 @@ TEST_F(EndToEndGate, ExplainsAndPrintsJson) {
   EXPECT_EQ(json["cases"][0]["number"]["baseline"], 31560.01);
 }
 
+TEST_F(EndToEndGate, CompareShowsServingAndScoresSideBySide) {
+  ingest("tuned_by_length.txt", "untuned", "then.json");
+  ingest("tuned_by_length.txt", "tuned", "now.json");
+  const auto compare = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"compare", path("then.json"), path("now.json"), "--filter",
+                                      "*qwen3-30b*ttft*"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
+  };
+  EXPECT_EQ(compare({"--markdown", path("c.md")}), 0) << err_;
+  EXPECT_THAT(out_, HasSubstr("better    1176.38 ms     982.67 ms  -16.5%"));
+  EXPECT_THAT(out_, HasSubstr("worse   126817.12 ms  131106.68 ms   +3.4%"));
+  EXPECT_THAT(out_, HasSubstr("geometric mean ratio 0.858"));
+  EXPECT_THAT(read_text_file(path("c.md")),
+              HasSubstr("| worse | 126817.12 ms | 131106.68 ms | +3.4% |"));
+  EXPECT_EQ(compare({"--json"}), 0);
+  EXPECT_EQ(nlohmann::json::parse(out_)["serving_and_accuracy"][0]["b_is"], "better");
+  // Scores are not worse, or it cannot be told.
+  ingest("maverick.txt", "1", "s1.json");
+  ingest("maverick.txt", "2", "s2.json");
+  EXPECT_EQ(run({"compare", path("s1.json"), path("s2.json"), "--filter", "*flexible*"}), 0);
+  EXPECT_THAT(out_, HasSubstr("[-2.15%, +1.25%]"));
+  EXPECT_EQ(run({"compare", path("s1.json"), path("now.json")}), 4);
+}
+
 TEST_F(EndToEndGate, KnownIssuesCoverServingToo) {
   ingest("scout.txt", "2", "then.json");
   ingest("scout.txt", "1", "now.json");

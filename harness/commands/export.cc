@@ -30,20 +30,26 @@ const ExportFormat& format_named(const std::string& name) {
   throw InputError("--format " + name, "no such format", names);
 }
 
-int write_export(const ExportCommand& o, const Environment& environment) {
+int write_export(ExportCommand o, const Environment& environment) {
   const ExportFormat& format = format_named(o.format);
   if (!o.out.empty()) require_own_place("--out", o.out, named_files(o.files));
-  const ReportInput input = read_report_input(o.files, environment);
-  bool any = false;
-  for (const ReportFile& file : input.files) any |= !file.result.cases.empty();
-  const std::string text = format.write(input, o.how);
-  if (o.out.empty()) {
-    environment.out << text;
-  } else {
-    write_output(o.out, text);
+  if (!o.files.baseline.empty() && !format.draws_baseline) {
+    throw InputError("--baseline " + o.files.baseline, "a baseline is drawn in charts only",
+                     "--format vega, or no --baseline");
   }
-  if (any) return exit_ok;
-  environment.err << "moegauge: the results hold no case to export\n";
+  if (baseline_is_missing(o.files, environment)) return exit_no_verdict;
+  const ReportInput input = read_report_input(o.files, environment);
+  o.how.judgements = judged(input);
+  const Exported made = format.write(input, o.how);
+  if (o.out.empty()) {
+    environment.out << made.text;
+  } else {
+    write_output(o.out, made.text);
+  }
+  if (!made.left_out.empty())
+    environment.err << "moegauge: " << format.name << ' ' << made.left_out << '\n';
+  if (made.count > 0) return exit_ok;
+  environment.err << "moegauge: the results hold nothing that " << format.name << " can show\n";
   return exit_no_verdict;
 }
 
@@ -51,7 +57,7 @@ int write_export(const ExportCommand& o, const Environment& environment) {
 
 Action add_export(CLI::App& subcommand) {
   auto o = std::make_shared<ExportCommand>();
-  add_report_files(subcommand, o->files, Baseline::none);
+  add_report_files(subcommand, o->files);
   subcommand.add_option("--format", o->format, "What to write")->required();
   subcommand.add_option("--chart", o->how.chart, "Which chart of the report, for vega [latency]");
   subcommand.add_option("--out", o->out, "File to write; standard output without it");
@@ -59,7 +65,7 @@ Action add_export(CLI::App& subcommand) {
   for (const ExportFormat& format : export_formats())
     text += "  " + std::string(format.name) + ": " + std::string(format.description) + "\n";
   subcommand.footer(text +
-                    "\nExit codes: 0; 2 bad input; 4 the results hold no case.\n\n"
+                    "\nExit codes: 0; 2 bad input; 4 the results hold nothing that it can show.\n\n"
                     "  moegauge export now.json --format vega --chart errors --out errors.vl.json\n"
                     "  scripts/python scripts/chart.py errors.vl.json errors.svg");
   return [o](const Environment& environment) { return write_export(*o, environment); };

@@ -16,8 +16,11 @@ std::span<const ExportFormat> export_formats() {
                    "one line per result, one column per case, as Apache Otava reads it", csv_otava},
       ExportFormat{"github-action-benchmark", "for the tool customSmallerIsBetter",
                    github_action_benchmark},
+      ExportFormat{"github-action-benchmark-bigger",
+                   "for customBiggerIsBetter: rates and scores of moegauge ingest",
+                   github_action_benchmark_bigger},
       ExportFormat{"vega", "one chart of the report as a Vega-Lite specification with its data",
-                   vega_spec},
+                   vega_spec, true},
       ExportFormat{"markdown", "a table per layer and scheme", markdown_tables},
   };
   return formats;

@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <set>
 
+#include "harness/export/end_to_end_numbers.h"
 #include "harness/export/export.h"
 #include "harness/report/page.h"
 #include "harness/result/benchmark_rows.h"
@@ -21,7 +21,33 @@ const Result& only_result(const ReportInput& input, const char* format) {
                    "export each by itself");
 }
 
-Json benchmark_json(const Result& result, bool medians_only) {
+// A time of serving as one row: it was measured once.
+Json time_row(const ExportedNumber& number, std::int64_t family, bool median) {
+  const std::string id = number.full_id();
+  Json row = {{"name", median ? id + "_median" : id},
+              {"family_index", family},
+              {"per_family_instance_index", 0},
+              {"run_name", id},
+              {"run_type", median ? "aggregate" : "iteration"},
+              {"repetitions", 1},
+              {"repetition_index", 0},
+              {"threads", 1}};
+  if (median) {
+    row.erase("repetition_index");
+    row["aggregate_name"] = "median";
+    row["aggregate_unit"] = "time";
+  }
+  row["iterations"] = 1;
+  row["real_time"] = row["cpu_time"] = number.value;
+  row["time_unit"] = number.unit;
+  return row;
+}
+
+bool is_time(const ExportedNumber& number) {
+  return number.unit == "ms" && number.better == GoodDirection::lower_is_better;
+}
+
+Exported benchmark_json(const Result& result, bool medians_only) {
   Json context = result.machine.is_object() ? result.machine : Json::object();
   for (const auto& [key, value] : result.context) context[key] = value;
   Json rows = Json::array();
@@ -33,22 +59,56 @@ Json benchmark_json(const Result& result, bool medians_only) {
     }
     if (record.measured()) ++family;
   }
-  return {{"context", std::move(context)}, {"benchmarks", std::move(rows)}};
+  std::size_t others = 0;
+  for (const ExportedNumber& number : exported_numbers(result)) {
+    if (is_time(number)) {
+      rows.push_back(time_row(number, family++, medians_only));
+    } else {
+      ++others;
+    }
+  }
+  return {
+      .text = pretty({{"context", std::move(context)}, {"benchmarks", std::move(rows)}}),
+      .count = static_cast<std::size_t>(family),
+      .left_out = left_out(others, "its rows are times, which rates, counts and scores are not")};
+}
+
+std::string range_text(double half) { return "± " + Json(half).dump(); }
+
+Json action_entry(const ExportedNumber& number) {
+  Json entry = {{"name", number.full_id()}, {"unit", number.unit}, {"value", number.value}};
+  if (number.standard_error) entry["range"] = range_text(*number.standard_error);
+  entry["extra"] = number.row->source.text();
+  return entry;
+}
+
+// Numbers of which `better` is better; how many others that could be judged there are.
+std::size_t put_numbers(const Result& result, GoodDirection better, Json& list) {
+  std::size_t others = 0;
+  for (const ExportedNumber& number : exported_numbers(result)) {
+    if (number.better == better) {
+      list.push_back(action_entry(number));
+    } else {
+      ++others;
+    }
+  }
+  return others;
 }
 
 }  // namespace
 
-std::string google_benchmark(const ReportInput& input, const ExportOptions&) {
-  return pretty(benchmark_json(only_result(input, "google-benchmark"), false));
+Exported google_benchmark(const ReportInput& input, const ExportOptions&) {
+  return benchmark_json(only_result(input, "google-benchmark"), false);
 }
 
-std::string google_benchmark_medians(const ReportInput& input, const ExportOptions&) {
-  return pretty(benchmark_json(only_result(input, "google-benchmark-median"), true));
+Exported google_benchmark_medians(const ReportInput& input, const ExportOptions&) {
+  return benchmark_json(only_result(input, "google-benchmark-median"), true);
 }
 
-std::string github_action_benchmark(const ReportInput& input, const ExportOptions&) {
+Exported github_action_benchmark(const ReportInput& input, const ExportOptions&) {
+  const Result& result = only_result(input, "github-action-benchmark");
   Json list = Json::array();
-  for (const CaseRecord& record : only_result(input, "github-action-benchmark").cases) {
+  for (const CaseRecord& record : result.cases) {
     if (!record.measured()) continue;
     const LatencySummary& latency = record.measured()->latency;
     // The reader shows `range` after a plus-minus sign: the wider half of the interval.
@@ -56,18 +116,44 @@ std::string github_action_benchmark(const ReportInput& input, const ExportOption
     list.push_back({{"name", record.id()},
                     {"unit", "us"},
                     {"value", latency.median},
-                    {"range", "± " + Json(half).dump()},
+                    {"range", range_text(half)},
                     {"extra", record.device + "\n" + record.repro}});
   }
-  return pretty(list);
+  const std::size_t others = put_numbers(result, GoodDirection::lower_is_better, list);
+  return {.text = pretty(list),
+          .count = list.size(),
+          .left_out = left_out(others,
+                               "smaller is not better for them; "
+                               "github-action-benchmark-bigger holds rates and scores")};
 }
 
-std::string vega_spec(const ReportInput& input, const ExportOptions& options) {
-  for (const Chart& chart : all_charts()) {
-    if (chart.name == options.chart) return pretty(chart_with_data(chart.name, rows_of(input, {})));
-  }
+Exported github_action_benchmark_bigger(const ReportInput& input, const ExportOptions&) {
+  const Result& result = only_result(input, "github-action-benchmark-bigger");
+  Json list = Json::array();
+  const std::size_t others = put_numbers(result, GoodDirection::higher_is_better, list);
+  return {.text = pretty(list),
+          .count = list.size(),
+          .left_out = left_out(others,
+                               "bigger is not better for them; github-action-benchmark "
+                               "holds times")};
+}
+
+Exported vega_spec(const ReportInput& input, const ExportOptions& options) {
   std::string names;
-  for (const Chart& chart : all_charts()) names += (names.empty() ? "" : ", ") + chart.name;
+  for (const Chart& chart : all_charts()) {
+    names += (names.empty() ? "" : ", ") + chart.name;
+    if (chart.name != options.chart) continue;
+    const ReportRows rows = rows_of(input, options.judgements);
+    const Json spec = chart_with_data(chart.name, rows);
+    const Json& drawn = spec.at("datasets").begin().value();
+    const bool of_rows = spec.at("data").at("name") == "end_to_end";
+    return {.text = pretty(spec),
+            .count = drawn.size(),
+            .left_out =
+                left_out(of_rows ? rows.end_to_end.size() - drawn.size() : rows.end_to_end.size(),
+                         of_rows ? "it draws gains over a --baseline that has them too"
+                                 : "it draws cases; --chart end_to_end draws them")};
+  }
   throw InputError("--chart " + options.chart, "no such chart", names);
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/judge/change.h"
+#include "harness/judge/judge.h"
 #include "harness/judge/policy.h"
 #include "harness/judge/statistics.h"
 #include "harness/result/record.h"
@@ -34,6 +35,9 @@ struct SideBySide {
   std::vector<ComparedCase> cases = {};  // in A's order, then what only B holds
   std::vector<ComparedRivals> rivals_a = {}, rivals_b = {};
   std::optional<double> geometric_mean_ratio = {};  // b / a
+  // Serving and accuracy of B against A: whoever reads such rows judges them and puts them here.
+  std::vector<CaseVerdict> numbers = {};
+  std::vector<std::string> means = {};  // over points of serving; decide nothing
 };
 
 // Rivals of one process differ by less noise than processes do: half the precision to which medians

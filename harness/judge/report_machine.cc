@@ -211,13 +211,21 @@ Json json_report(const SideBySide& table, const ReportTitle& title) {
                      {"b_over_a", std::move(ratio)},
                      {"note", c.note}});
   }
+  Json numbers = Json::array();
+  for (const CaseVerdict& verdict : table.numbers) {
+    numbers.push_back({{"id", verdict.id},
+                       {"b_is", number_outcome(verdict)},
+                       {"number", verdict.number ? json_of(*verdict.number) : Json()},
+                       {"sentence", verdict.sentence()}});
+  }
   return {{"schema", "moegauge.comparison/1"},
           {"a", title.baseline},
           {"b", title.result},
           {"geometric_mean_ratio", json_of(table.geometric_mean_ratio)},
           {"cases", std::move(cases)},
           {"rivals_a", json_of(table.rivals_a)},
-          {"rivals_b", json_of(table.rivals_b)}};
+          {"rivals_b", json_of(table.rivals_b)},
+          {"serving_and_accuracy", std::move(numbers)}};
 }
 
 }  // namespace moegauge

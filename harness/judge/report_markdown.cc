@@ -71,10 +71,32 @@ std::string markdown_report(const Judgement& judgement, const ReportTitle& title
   return text;
 }
 
+namespace {
+
+std::string numbers_table(const SideBySide& side_by_side) {
+  if (side_by_side.numbers.empty()) return "";
+  std::string text =
+      "\nServing and accuracy:\n\n| B is | before (A) | now (B) | change | bounds | number | |\n"
+      "|---|---:|---:|---:|---|---|---|\n";
+  for (const CaseVerdict& verdict : side_by_side.numbers) {
+    const LatencyCells cells = latency_cells(verdict);
+    text += "| " + number_outcome(verdict) + " | " + cells.baseline + " | " + cells.result + " | " +
+            cells.ratio + " | " + cells.interval + " | " + code_cell(verdict.id) + " | " +
+            (verdict.number ? "" : escape_markdown(verdict.sentence())) + " |\n";
+  }
+  for (const std::string& mean : side_by_side.means) text += "\n" + escape_markdown(mean) + "\n";
+  return text;
+}
+
+}  // namespace
+
 std::string markdown_report(const SideBySide& side_by_side, const ReportTitle& title) {
-  std::string text = title_line("moegauge compare", title) +
-                     "| now | before (A) | now (B) | B / A | interval | case | |\n"
-                     "|---|---:|---:|---:|---|---|---|\n";
+  std::string text = title_line("moegauge compare", title);
+  if (!side_by_side.cases.empty() || side_by_side.numbers.empty()) {
+    text +=
+        "| now | before (A) | now (B) | B / A | interval | case | |\n"
+        "|---|---:|---:|---:|---|---|---|\n";
+  }
   for (const ComparedCase& c : side_by_side.cases) {
     text += "| " + std::string(to_string(c.change)) + " | " + format_us(c.a_us) + " | " +
             format_us(c.b_us) + " | " + (c.ratio ? format_ratio(c.ratio->ratio) : "-") + " | " +
@@ -96,7 +118,7 @@ std::string markdown_report(const SideBySide& side_by_side, const ReportTitle& t
               code_cell(c.b) + " |\n";
     }
   }
-  return text;
+  return text + numbers_table(side_by_side);
 }
 
 }  // namespace moegauge

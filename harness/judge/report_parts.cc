@@ -60,4 +60,17 @@ LatencyCells latency_cells(const CaseVerdict& verdict) {
           .interval = format_interval(j.low, j.high)};
 }
 
+std::string number_outcome(const CaseVerdict& verdict) {
+  if (!verdict.number || verdict.verdict == Verdict::inconclusive)
+    return std::string(to_string(verdict.verdict));
+  const NumberJudgement& j = *verdict.number;
+  if (!j.relative) {
+    if (verdict.verdict == Verdict::improved) return "better";
+    return verdict.verdict == Verdict::fail ? "worse" : "not worse";
+  }
+  const double gain = j.unit == "ms" ? -j.change : j.change;
+  if (gain > j.limit) return "better";
+  return gain < -j.limit ? "worse" : "same";
+}
+
 }  // namespace moegauge

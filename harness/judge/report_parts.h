@@ -21,4 +21,8 @@ struct LatencyCells {  // "-" where there is none
 };
 LatencyCells latency_cells(const CaseVerdict& verdict);
 
+// What a number of serving or a score is, side by side with another: better, same, worse, not
+// worse, or why neither can be said.
+std::string number_outcome(const CaseVerdict& verdict);
+
 }  // namespace moegauge

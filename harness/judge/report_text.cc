@@ -151,6 +151,21 @@ std::string rivals_table(const std::vector<ComparedRivals>& rivals, const std::s
   return "\nrivals within " + name + ", measured in turn:\n" + table.str();
 }
 
+std::string numbers_table(const SideBySide& side_by_side) {
+  if (side_by_side.numbers.empty()) return "";
+  TextTable table(
+      {Align::left, Align::right, Align::right, Align::right, Align::left, Align::left});
+  table.add({"B is", "A", "B", "change", "bounds", "serving and accuracy"});
+  for (const CaseVerdict& verdict : side_by_side.numbers) {
+    const LatencyCells cells = latency_cells(verdict);
+    table.add({number_outcome(verdict), cells.baseline, cells.result, cells.ratio, cells.interval,
+               verdict.number ? verdict.id : verdict.id + " (" + verdict.sentence() + ")"});
+  }
+  std::string text = "\n" + table.str();
+  for (const std::string& mean : side_by_side.means) text += mean + "\n";
+  return text;
+}
+
 }  // namespace
 
 std::string text_report(const SideBySide& side_by_side, const ReportTitle& title) {
@@ -163,11 +178,13 @@ std::string text_report(const SideBySide& side_by_side, const ReportTitle& title
                c.ratio ? format_interval(c.ratio->low, c.ratio->high) : "-",
                c.note.empty() ? c.id : c.id + " (" + c.note + ")"});
   }
-  std::string text = "A = " + title.baseline + "\nB = " + title.result + "\n\n" + table.str();
+  std::string text = "A = " + title.baseline + "\nB = " + title.result + "\n";
+  if (!side_by_side.cases.empty() || side_by_side.numbers.empty()) text += "\n" + table.str();
   if (side_by_side.geometric_mean_ratio) {
     text += "geometric mean of B / A: " + format_ratio(*side_by_side.geometric_mean_ratio) + "\n";
   }
-  return text + rivals_table(side_by_side.rivals_a, "A") + rivals_table(side_by_side.rivals_b, "B");
+  return text + rivals_table(side_by_side.rivals_a, "A") +
+         rivals_table(side_by_side.rivals_b, "B") + numbers_table(side_by_side);
 }
 
 }  // namespace moegauge
