@@ -1,7 +1,6 @@
 #include "harness/commands/evidence.h"
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -20,12 +19,7 @@ struct EvidenceOptions {
 
 int write_evidence(const EvidenceOptions& o, const Environment& environment) {
   if (!o.out.empty()) require_own_place("--out", o.out, named_files(o.files));
-  if (std::error_code ignored;
-      !o.files.baseline.empty() && !std::filesystem::exists(o.files.baseline, ignored)) {
-    environment.err << "moegauge: " << o.files.baseline
-                    << ": no such baseline, so no verdict; record one with moegauge run --out\n";
-    return exit_no_verdict;
-  }
+  if (baseline_is_missing(o.files, environment)) return exit_no_verdict;
   const ReportInput input = read_report_input(o.files, environment);
   bool any = false;
   for (const ReportFile& file : input.files)

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/commands/history_judgement.h"
 #include "harness/commands/history_options.h"
 #include "harness/commands/options.h"
 #include "harness/commands/output_place.h"
@@ -214,23 +215,11 @@ Judged judge_files(const GateOptions& o, const Policy& policy, const Calibration
 
 Judged judge_history(const GateOptions& o, const Policy& policy, const Calibration& calibration,
                      const fs::path& root, Side& result, HistoryStore& store) {
-  const HistoryBaseline baseline =
-      history_baseline(store, result.processes, calibration, {.last = o.last, .filter = o.filter});
-  const bool rows =
-      std::ranges::any_of(result.processes, [](const Result& r) { return !r.end_to_end.empty(); });
-  const Result now = representative(std::move(result.processes));
-  const auto against = [&](const HistorySide& side) {
-    return judge(now, side.result, policy, shipped_limits(root), o.filter, side.evidence);
-  };
   Judged judged{.baseline_title = o.history + ", the last " + std::to_string(o.last) +
                                   " ok runs of each case and its anchor"};
-  judged.judgement = judge_against(baseline, against(baseline.rolling), against(baseline.anchor),
-                                   "add the result and give gate --accept CASE --reason TEXT");
+  judged.judgement = judge_by_history(std::move(result.processes), policy, shipped_limits(root),
+                                      calibration, {.last = o.last, .filter = o.filter}, store);
   judged.judgement.cut = result.cut;
-  if (rows) {
-    judged.judgement.notes.emplace_back(
-        "serving and accuracy rows are not judged against a history: give a --baseline for them");
-  }
   return judged;
 }
 

@@ -5,13 +5,18 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
+#include "harness/commands/history_judgement.h"
+#include "harness/commands/history_options.h"
 #include "harness/commands/options.h"
 #include "harness/commands/output_place.h"
 #include "harness/commands/report_input.h"
+#include "harness/commands/results.h"
+#include "harness/judge/known_issues.h"
 #include "harness/report/page.h"
-#include "reference/base/input_error.h"
 
 namespace moegauge {
 namespace {
@@ -24,31 +29,57 @@ struct ReportOptions {
 
 void declare_options(CLI::App& app, ReportOptions& o) {
   add_report_files(app, o.files);
-  // For those who look for it; until there is one, help does not promise it.
-  app.add_option("--history", o.history, "History database for the nightly trend")->group("");
+  app.add_option("--history", o.history,
+                 "History whose runs make the nightly trend; without --baseline they make the "
+                 "verdict too")
+      ->type_name("FILE");
   app.add_option("--out", o.out, "HTML file to write")->required();
   app.footer(
       "One file that opens from disk: verdict, charts, tables. Filters live in the address, so "
       "that "
       "a link\nshows what you see. Several results make a trend over their dates. Exit codes: 0; 2 "
-      "bad input;\n4 the results hold no case.\n\n"
-      "  moegauge report now.json --baseline base.json --out report.html");
+      "bad input;\n4 the results hold no case, or no such baseline or history.\n\n"
+      "  moegauge report now.json --baseline base.json --out report.html\n"
+      "  moegauge report now.json --history history.db --out report.html");
+}
+
+// What the history holds of the results' cases, and where no baseline was named its verdicts.
+std::vector<Judgement> judged_with_history(HistoryStore& store, const std::string& name,
+                                           const std::string& filter, ReportInput& input) {
+  std::vector<const Result*> results;
+  for (const ReportFile& file : input.files) results.push_back(&file.result);
+  input.nightly = nightly_of(store, name, results);
+  if (input.baseline) return judged(input);
+  std::vector<Judgement> judgements;
+  for (const ReportFile& file : input.files) {
+    judgements.push_back(judge_by_history({file.result}, input.policy, input.shipped, {},
+                                          {.filter = filter}, store));
+    apply_known_issues(judgements.back(), input.policy, today());
+    judgements.back().cut = file.cut;
+  }
+  return judgements;
 }
 
 int report(const ReportOptions& o, const Environment& environment) {
-  if (!o.history.empty()) {
-    throw InputError("--history " + o.history, "this version keeps no history database",
-                     "name the nights' result files one after the other");
-  }
-  const std::vector<NamedFile> taken = named_files(o.files);
+  std::vector<NamedFile> taken = named_files(o.files);
+  taken.push_back({"the history", o.history});
   require_own_place("--out", o.out, taken);
-  if (std::error_code ignored;
-      !o.files.baseline.empty() && !std::filesystem::exists(o.files.baseline, ignored)) {
-    environment.err << "moegauge: " << o.files.baseline
-                    << ": no such baseline, so no verdict; record one with moegauge run --out\n";
+  if (baseline_is_missing(o.files, environment)) return exit_no_verdict;
+  if (std::error_code ignored; !o.history.empty() && !std::filesystem::exists(o.history, ignored)) {
+    environment.err << "moegauge: " << o.history
+                    << ": no such history; make one with moegauge history add\n";
     return exit_no_verdict;
   }
-  const ReportInput input = read_report_input(o.files, environment);
+  ReportInput input = read_report_input(o.files, environment);
+  std::vector<Judgement> judgements;
+  if (o.history.empty()) {
+    judgements = judged(input);
+  } else {
+    const auto store = open_history_or_say(o.history, HistoryAccess::existing, environment);
+    if (store == nullptr) return exit_no_verdict;
+    judgements = judged_with_history(*store, std::filesystem::path(o.history).filename().string(),
+                                     o.files.filter, input);
+  }
   std::size_t cases = 0;
   for (const ReportFile& file : input.files)
     cases += file.result.cases.size() + file.result.end_to_end.size();
@@ -57,7 +88,7 @@ int report(const ReportOptions& o, const Environment& environment) {
     environment.err << "moegauge: warning: built without the charts' JavaScript, so the page has "
                        "tables only; scripts/setup report, then build again\n";
   }
-  write_output(o.out, report_page(input, judged(input), bundle));
+  write_output(o.out, report_page(input, judgements, bundle));
   if (cases > 0) return exit_ok;
   environment.err << "moegauge: the results hold no case, and so the page none\n";
   return exit_no_verdict;

@@ -3,7 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <ostream>
 #include <span>
+#include <system_error>
 
 #include "harness/commands/options.h"
 #include "harness/commands/results.h"
@@ -50,10 +52,9 @@ ReportFile read_one(const std::string& file, const ReportFiles& files, const std
 
 }  // namespace
 
-void add_report_files(CLI::App& app, ReportFiles& files, Baseline baseline) {
+void add_report_files(CLI::App& app, ReportFiles& files) {
   app.add_option("RESULT", files.results, "Result files")->required();
   add_filter(app, files.filter, "Only cases whose id matches this glob");
-  if (baseline == Baseline::none) return;
   app.add_option("--baseline", files.baseline, "Result file to judge them against");
   add_policy(app, files.policy, "Name of a shipped policy, or a policy file");
 }
@@ -65,15 +66,25 @@ std::vector<NamedFile> named_files(const ReportFiles& files) {
   return named;
 }
 
+bool baseline_is_missing(const ReportFiles& files, const Environment& environment) {
+  std::error_code ignored;
+  if (files.baseline.empty() || fs::exists(files.baseline, ignored)) return false;
+  environment.err << "moegauge: " << files.baseline
+                  << ": no such baseline, so no verdict; record one with moegauge run --out\n";
+  return true;
+}
+
 ReportInput read_report_input(const ReportFiles& files, const Environment& environment) {
   const fs::path root = find_root();
   ReportInput input{.policy = load_policy(find_policy(files.policy, root)),
                     .shipped = shipped_limits(root),
                     .facts = layer_facts(root)};
+  std::vector<std::string> all = files.results;
+  if (!files.baseline.empty()) all.push_back(files.baseline);
   for (const std::string& file : files.results)
-    input.files.push_back(read_one(file, files, shown_name(file, files.results), environment));
+    input.files.push_back(read_one(file, files, shown_name(file, all), environment));
   if (!files.baseline.empty())
-    input.baseline = read_one(files.baseline, files, files.baseline, environment);
+    input.baseline = read_one(files.baseline, files, shown_name(files.baseline, all), environment);
   return input;
 }
 

@@ -18,11 +18,13 @@ struct ReportFiles {
   std::string filter = "*";
 };
 
-// RESULT..., --filter, and where a baseline makes sense --baseline and --policy.
-enum class Baseline { allowed, none };
-void add_report_files(CLI::App& app, ReportFiles& files, Baseline baseline = Baseline::allowed);
+// RESULT..., --filter, --baseline and --policy.
+void add_report_files(CLI::App& app, ReportFiles& files);
 // What an output must not overwrite.
 std::vector<NamedFile> named_files(const ReportFiles& files);
+
+// Says so on `err`; without the baseline that was named nothing is made.
+bool baseline_is_missing(const ReportFiles& files, const Environment& environment);
 
 // Reads everything; a file that was cut gives its whole cases and a warning on `err`. Throws
 // InputError.

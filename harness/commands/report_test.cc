@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 
 #include "harness/commands/command_line_testing.h"
+#include "harness/history/store.h"
 #include "reference/base/text_file.h"
 
 namespace moegauge {
@@ -57,11 +60,61 @@ TEST_F(CommandLine, ReportOfNoCaseExitsWith4) {
   EXPECT_EQ(run({"report", path("r.json"), "--filter", "nothing*", "--out", path("r.html")}), 4);
 }
 
-TEST_F(CommandLine, ReportRefusesAHistoryByName) {
-  EXPECT_EQ(run({"report", path("r.json"), "--history", "h.db", "--out", path("r.html")}), 2);
-  EXPECT_THAT(err_, HasSubstr("--history h.db: this version keeps no history database"));
-  EXPECT_EQ(run({"report", "--help"}), 0);
-  EXPECT_THAT(out_, Not(HasSubstr("--history")));
+class ReportHistory : public CommandLine {
+ protected:
+  void SetUp() override {
+    if (!history_is_built()) GTEST_SKIP() << "this build has no SQLite";
+    std::vector<std::string> words = {"history", "add"};
+    for (int n = 1; n <= 12; ++n) {
+      words.push_back(path("night" + std::to_string(n) + ".json"));
+      write("night" + std::to_string(n) + ".json", night(n, 1));
+    }
+    words.insert(words.end(), {"--db", path("h.db")});
+    ASSERT_EQ(run(words), 0) << err_;
+  }
+  Result night(int n, double slower) const {
+    Result result = model_result_;
+    const std::string date = "2026-10-" + std::string(n < 10 ? "0" : "") + std::to_string(n);
+    result.machine = {{"date", date + "T03:00:00+00:00"}};
+    result.context = {{"suite", "quick"}};
+    for (CaseRecord& record : result.cases) scale_latency(record, slower * (1 + 0.002 * (n % 3)));
+    return result;
+  }
+};
+
+TEST_F(ReportHistory, MakesTheVerdictAndTheTrendOfAReport) {
+  write("slow.json", night(13, 1.2));
+  EXPECT_EQ(run({"report", path("slow.json"), "--history", path("h.db"), "--out", path("r.html")}),
+            0)
+      << err_;
+  const std::string page = read_text_file(path("r.html"));
+  EXPECT_THAT(page, HasSubstr("FAIL: 3 of 3 cases"));
+  EXPECT_THAT(page, HasSubstr(R"("against":"the last runs of the history")"));
+  EXPECT_THAT(page, HasSubstr(R"("history":{"rows":39,)"));  // 3 cases, 12 nights and the result
+}
+
+TEST_F(ReportHistory, LeavesTheVerdictToABaselineThatIsNamed) {
+  write("slow.json", night(13, 1.2));
+  EXPECT_EQ(run({"report", path("slow.json"), "--baseline", path("slow.json"), "--history",
+                 path("h.db"), "--out", path("r.html")}),
+            0)
+      << err_;
+  EXPECT_THAT(read_text_file(path("r.html")), HasSubstr(R"("against":"the baseline")"));
+  EXPECT_THAT(read_text_file(path("r.html")), HasSubstr(R"("sentence":"PASS: 3 cases")"));
+}
+
+TEST_F(ReportHistory, IsOneLineWhereItIsMissingOrDamaged) {
+  const auto code = [&](const std::string& db) {
+    return run({"report", path("r.json"), "--history", db, "--out", path("r.html")});
+  };
+  EXPECT_EQ(code(path("none.db")), 4);
+  EXPECT_EQ(err_, "moegauge: " + path("none.db") +
+                      ": no such history; make one with moegauge history add\n");
+  EXPECT_EQ(code(write_text("no.db", "this is no history")), 2);
+  EXPECT_EQ(std::count(err_.begin(), err_.end(), '\n'), 1) << err_;
+  EXPECT_EQ(run({"report", path("r.json"), "--history", path("h.db"), "--out", path("h.db")}), 2);
+  EXPECT_THAT(err_, HasSubstr("it is the history"));
+  EXPECT_FALSE(std::filesystem::exists(path("r.html")));
 }
 
 TEST_F(CommandLine, ReportOfAFileThatIsNoResultExitsWith2) {

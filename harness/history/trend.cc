@@ -153,16 +153,13 @@ std::vector<TrendChange> trend_changes(const std::vector<HistoryPoint>& points,
   return list;
 }
 
-std::vector<Trend> trends(HistoryStore& store, const std::vector<HistoryRun>& runs,
-                          const std::string& cases, const std::string& device,
-                          const TrendSettings& settings) {
-  const CaseNames names(store.renames());
-  const Families families = families_of(store, names);
+std::vector<Trend> trends_of(HistoryStore& store, const std::vector<HistoryRun>& runs,
+                             const WantedCase& wanted, const TrendSettings& settings) {
+  const Families families = families_of(store, CaseNames(store.renames()));
   const auto anchors = anchors_of(store, families);
   std::vector<Trend> list;
   for (const auto& [key, family] : families) {
-    const bool meant = key.first == names.newest(cases) || matches_glob(cases, key.first);
-    if (!meant || !(device == key.second || matches_glob(device, key.second))) continue;
+    if (!wanted(key.first, key.second)) continue;
     Trend trend{.id = key.first,
                 .device = key.second,
                 .older_names = older_names(family, key.first),
@@ -176,6 +173,16 @@ std::vector<Trend> trends(HistoryStore& store, const std::vector<HistoryRun>& ru
     list.push_back(std::move(trend));
   }
   return list;
+}
+
+std::vector<Trend> trends(HistoryStore& store, const std::vector<HistoryRun>& runs,
+                          const std::string& cases, const std::string& device,
+                          const TrendSettings& settings) {
+  const std::string name = CaseNames(store.renames()).newest(cases);
+  const WantedCase meant = [&](const std::string& id, const std::string& on) {
+    return (id == name || matches_glob(cases, id)) && (on == device || matches_glob(device, on));
+  };
+  return trends_of(store, runs, meant, settings);
 }
 
 }  // namespace moegauge

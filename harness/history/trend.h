@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -28,6 +29,7 @@ struct TrendChange {
   double p = 1;
   bool kernel_changed = false, config_changed = false;  // about there
 
+  bool of_latency() const { return subject == "latency"; }
   // after / before - 1; none where it was 0.
   std::optional<double> size() const;
   // Neither changed, so that something else did: the machine, its driver, what ran beside.
@@ -56,6 +58,11 @@ std::vector<TrendChange> trend_changes(const std::vector<HistoryPoint>& points,
 std::vector<Trend> trends(HistoryStore& store, const std::vector<HistoryRun>& runs,
                           const std::string& cases, const std::string& device,
                           const TrendSettings& settings);
+
+// Of every case, by its newest name, and device key that are wanted.
+using WantedCase = std::function<bool(const std::string& id, const std::string& device)>;
+std::vector<Trend> trends_of(HistoryStore& store, const std::vector<HistoryRun>& runs,
+                             const WantedCase& wanted, const TrendSettings& settings);
 
 // `shown`: how many of the newest points the table has.
 std::string trend_text(const Trend& trend, const std::vector<HistoryRun>& runs, std::size_t shown);

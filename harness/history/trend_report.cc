@@ -43,7 +43,7 @@ std::string named_run(const RunsById& runs, const HistoryPoint& point) {
 }
 
 std::string level(const TrendChange& change, double value) {
-  return change.subject == "latency" ? format_us(value) : format_error(value);
+  return change.of_latency() ? format_us(value) : format_error(value);
 }
 
 std::string sentence(const Trend& trend, const TrendChange& change, const RunsById& runs) {

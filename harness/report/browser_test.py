@@ -33,7 +33,8 @@ const rows = [];
   if (Array.isArray(item.items)) for (const inner of item.items) walk(inner);
   if (item.mark && item.mark.marktype === arguments_mark && item.datum && item.datum.id !== undefined)
     rows.push({id: item.datum.id, median: item.datum.median, total: item.datum.total, y: item.y,
-               error: item.datum.error, value: item.datum.value, gain: item.datum.gain});
+               error: item.datum.error, value: item.datum.value, gain: item.datum.gain,
+               date: item.datum.date, over_anchor: item.datum.over_anchor, now: item.datum.now});
 })(chart.view.view.scenegraph().root);
 return rows;
 """.replace("arguments_mark", "'symbol'")
@@ -275,6 +276,125 @@ class EndToEnd(Phone, Page):
         self.assertIn("-3.4%", first.text)
         self.assertIn("20 of 40 numbers of serving and scores", self.browser.find_element(By.ID, "shown").text)
         self.assertFalse(self.browser.find_element(By.ID, "all-cases").is_displayed())
+
+
+def scaled_night(factor, date, out):
+    """RESULT as if all had taken so many times as long, measured on that day."""
+    result = json.loads(pathlib.Path(RESULT).read_text())
+    result["context"]["date"] = date
+    for case in result["cases"]:
+        if case["status"] == "ok":
+            latency = case["latency_us"]
+            for key, value in latency.items():
+                latency[key] = [sample * factor for sample in value] if key == "samples" else value * factor
+    out.write_text(json.dumps(result))
+    return result
+
+
+class History(Phone, Page):
+    """Of 30 nights, the last ten 20% slower, and a result that was not added."""
+
+    @classmethod
+    def write_page(cls):
+        cls.nights, files = [], []
+        for n in range(31):
+            factor = (1.2 if n >= 20 else 1) * (1 + 0.004 * ((n * 7) % 5 - 2) / 2)
+            files.append(cls.folder / f"night{n}.json")
+            cls.nights.append(scaled_night(factor, f"2026-10-{n + 1:02}T02:00:00+00:00", files[-1]))
+        moegauge("history", "add", *files[:30], "--db", cls.folder / "h.db")
+        return moegauge("report", files[30], "--history", cls.folder / "h.db", "--out", cls.page)
+
+    def test_the_trend_draws_the_medians_of_every_night_over_the_first(self):
+        self.errors()
+        self.open()
+        medians = [{case["id"]: case["latency_us"]["median"] for case in night["cases"] if case["status"] == "ok"}
+                   for night in self.nights]
+        rows = [row for row in self.drawn("history") if row["median"] is not None]
+        drawn = {(row["id"], row["median"]) for row in rows}
+        self.assertGreaterEqual(len({i for i, _ in drawn}), 12)  # panels, at first
+        for i in {i for i, _ in drawn}:
+            self.assertEqual({m for j, m in drawn if i == j}, {night[i] for night in medians})
+        for row in rows:
+            self.assertAlmostEqual(row["over_anchor"], row["median"] / medians[0][row["id"]], delta=1e-5)
+        self.assertEqual({row["now"] for row in rows if row["now"]}, {"night30.json"})
+        self.assertEqual(self.errors(), [])
+
+    def test_the_change_of_level_is_named_at_its_night(self):
+        self.open()
+        self.drawn("history")
+        labels = [text.text for text in self.browser.find_elements(By.CSS_SELECTOR, "#chart-history svg text") if "▲" in text.text]
+        self.assertGreaterEqual(len(labels), 12)
+        for label in labels:
+            self.assertRegex(label, r"^▲ \+(19|20)\.\d% \(environment\)$")
+        dates = self.browser.execute_script("return tables.history.filter((row) => row.change).map((row) => row.date)")
+        self.assertEqual(set(dates), {"2026-10-21T02:00:00Z"})
+        self.assertIn("FAIL", self.browser.find_element(By.ID, "verdict").text)
+
+    def test_the_page_stays_small(self):
+        self.assertLess(self.page.stat().st_size, 3_000_000)
+
+
+class Hostile(Page):
+    """Names that would be tags, entities and Vega's formulas, if anybody let them."""
+
+    NAME = """<img src=x onerror="window.hacked = 1">&lt;b&gt;'"`|\u202e\u2028\u0000\\n${1+1}"""
+
+    @classmethod
+    def write_page(cls):
+        in_id = cls.NAME.replace(" ", "%20").replace("\0", "%00")
+
+        def hostile(result):
+            for case in result["cases"]:
+                case["id"] = case["id"].replace(case["model"], in_id)
+                case["model"] = cls.NAME
+                case["repro"] = "</script>" + cls.NAME
+            result["benchmarks"] = [row | {key: row[key].replace("qwen3-30b-a3b", in_id) for key in ("name", "run_name")}
+                                    for row in result["benchmarks"]]
+            result["comparisons"] = []
+            result["end_to_end"] = [{"op": "serve", "model": cls.NAME, "labels": {"note": cls.NAME}, "numbers": {"ttft_ms.mean": value},
+                                     "source": {"file": cls.NAME, "sha256": "a" * 64, "tool": cls.NAME}} for value in [value_of]]
+            return result
+
+        for name, value_of in (("now.json", 100), ("then.json", 200)):
+            (cls.folder / name).write_text(json.dumps(hostile(json.loads(pathlib.Path(RESULT).read_text()))))
+        return moegauge("report", cls.folder / "now.json", "--baseline", cls.folder / "then.json", "--out", cls.page)
+
+    def test_names_are_shown_and_do_nothing(self):
+        self.errors()
+        self.open()
+        for name in ("latency", "speedup", "errors", "end_to_end"):
+            self.drawn(name)
+        points = self.browser.find_elements(By.CSS_SELECTOR, "#chart-latency svg .mark-symbol.role-mark path")
+        webdriver.ActionChains(self.browser).move_to_element(points[-1]).perform()
+        tip = self.browser.find_element(By.ID, "vg-tooltip-element")
+        self.wait(tip.is_displayed)
+        self.assertIn("median µs", tip.text)
+        self.assertIsNone(self.browser.execute_script("return window.hacked ?? null"))
+        self.assertEqual(self.browser.find_elements(By.CSS_SELECTOR, "img, iframe, object"), [])
+        self.assertIn("<img src=x", self.browser.find_element(By.CSS_SELECTOR, "#case-table tbody").text)
+        self.assertEqual(self.errors(), [])
+
+
+class Tooltips(Page):
+    """Of every chart's points: median, interval, config and error, and nothing that is not there."""
+
+    @classmethod
+    def write_page(cls):
+        return moegauge("report", RESULT, "--baseline", RESULT, "--out", cls.page)
+
+    def test_each_point_tells_its_median_interval_config_and_error(self):
+        self.open()
+        for chart in ("latency", "errors", "fraction", "pareto", "speedup"):
+            self.drawn(chart)
+            marks = self.browser.find_elements(By.CSS_SELECTOR, f"#chart-{chart} svg :is(.mark-symbol, .mark-rect).role-mark path")
+            self.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", marks[-1])
+            webdriver.ActionChains(self.browser).move_to_element(marks[-1]).perform()
+            tip = self.browser.find_element(By.ID, "vg-tooltip-element")
+            self.wait(tip.is_displayed)
+            for word in ("µs", "error", "config") + (("interval",) if chart == "speedup" else ("median µs", "from", "to")):
+                self.assertIn(word, tip.text, chart)
+            for nothing in ("undefined", "null", "NaN"):
+                self.assertNotIn(nothing, tip.text, chart)
 
 
 class Large(Page):

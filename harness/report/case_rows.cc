@@ -50,9 +50,9 @@ std::string values_text(const ConfigRecord& config) {
 namespace {
 
 // What a chart's panel is about: everything that one curve over tokens keeps fixed, and of the rest
-// only what differs anywhere in this report.
+// only what differs anywhere in this report. `layer` may have the scheme after it.
 std::string panel_of(const CaseCoordinates& c, const std::string& layer, const Varying& varying) {
-  std::vector<std::string> words = {layer, c.scheme};
+  std::vector<std::string> words = {layer};
   if (varying.op) words.push_back(op_label(c));
   if (varying.routing) words.push_back(c.routing);
   if (varying.inputs) words.push_back(c.inputs);
@@ -60,12 +60,14 @@ std::string panel_of(const CaseCoordinates& c, const std::string& layer, const V
   return joined(words, " · ");
 }
 
-void put_facts(Row& row, const std::optional<LayerFacts>& facts) {
+void put_facts(Row& row, const CaseCoordinates& c, const Varying& varying,
+               const std::optional<LayerFacts>& facts) {
   if (!facts) return;
   row["experts"] = facts->experts;
-  row["shape"] = "K=" + std::to_string(facts->hidden) +
-                 " N=" + std::to_string(facts->intermediate) + " top-" +
-                 std::to_string(facts->top_k);
+  const std::string shape = "K=" + std::to_string(facts->hidden) +
+                            " N=" + std::to_string(facts->intermediate) + " top-" +
+                            std::to_string(facts->top_k);
+  row["shape_panel"] = panel_of(c, shape, varying);
 }
 
 void put_check(Row& row, const CaseRecord& record, const CheckResult& check,
@@ -147,7 +149,8 @@ Row coordinates_row(const CaseRecord& record, const ReportFile& file, const Vary
   row["tokens"] = c.tokens;
   row["device"] = record.device;
   row["file"] = file.name;
-  row["panel"] = panel_of(c, layer, varying);
+  row["panel"] = panel_of(c, layer + " · " + c.scheme, varying);
+  row["layer_panel"] = panel_of(c, layer, varying);  // for charts that compare schemes
   row["series"] = backend + " · " + config + (varying.cache ? " · " + c.cache : "") +
                   (varying.file ? " · " + file.name : "");
   return row;
@@ -173,7 +176,8 @@ std::vector<Row> case_rows(const ReportInput& input, const std::vector<Judgement
       if (unmeasured) row["reason"] = unmeasured->reason;
       if (record.measured()) put_measured(row, *record.measured());
       if (check) put_check(row, record, *check, input);
-      put_facts(row, input.facts ? input.facts(record.coordinates) : std::nullopt);
+      put_facts(row, record.coordinates, varying,
+                input.facts ? input.facts(record.coordinates) : std::nullopt);
       row["values"] = values_text(record.config);
       row["repro"] = record.repro;
       if (const auto found = verdicts.find(record.id()); found != verdicts.end())
@@ -189,10 +193,16 @@ std::vector<Row> stage_rows(const ReportInput& input, const Varying& varying) {
   for (const ReportFile& file : input.files) {
     for (const CaseRecord& record : file.result.cases) {
       if (!record.measured()) continue;
-      for (const auto& [stage, us] : record.measured()->stages_us) {
+      const Measured& measured = *record.measured();
+      for (const auto& [stage, us] : measured.stages_us) {
         Row row = coordinates_row(record, file, varying);
         row["stage"] = stage;
         row["us"] = us;
+        put_finite(row, "total", measured.check.error.total.relative_l2);
+        row["median"] = measured.latency.median;
+        row["low"] = measured.latency.ci_low;
+        row["high"] = measured.latency.ci_high;
+        row["values"] = values_text(record.config);
         rows.push_back(std::move(row));
       }
     }

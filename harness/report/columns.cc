@@ -20,33 +20,54 @@ std::vector<std::string> names_of(const std::vector<Row>& rows) {
   return names;
 }
 
-Json words_of(const Values& values) {
-  std::unordered_map<std::string, std::size_t> index;
-  Json column = {{"words", Json::array()}, {"at", Json::array()}};
+// Each value once, and for each row which one it is; -1 for none.
+struct Words {
+  Json words = Json::array();
+  std::vector<std::int64_t> at = {};
+  std::size_t changes = 0;  // rows that differ from the one before
+};
+
+Words words_of(const Values& values) {
+  Words column;
+  std::unordered_map<std::string, std::int64_t> index;
   for (const Json* value : values) {
-    if (value == nullptr) {
-      column["at"].push_back(-1);
-      continue;
+    std::int64_t at = -1;
+    if (value != nullptr) {
+      const auto [found, is_new] =
+          index.emplace(value->dump(-1, ' ', false, Json::error_handler_t::replace),
+                        static_cast<std::int64_t>(index.size()));
+      if (is_new) column.words.push_back(*value);
+      at = found->second;
     }
-    const auto [found, is_new] = index.emplace(value->get<std::string>(), index.size());
-    if (is_new) column["words"].push_back(*value);
-    column["at"].push_back(found->second);
+    column.changes += column.at.empty() || column.at.back() != at;
+    column.at.push_back(at);
   }
   return column;
 }
 
+Json runs_of(const std::vector<std::int64_t>& at) {
+  Json runs = Json::array();
+  for (std::size_t i = 0, end = 0; i < at.size(); i = end) {
+    while (end < at.size() && at[end] == at[i]) ++end;
+    runs.push_back(at[i]);
+    runs.push_back(end - i);
+  }
+  return runs;
+}
+
+// Whichever is shortest. Numbers that seldom repeat stand as they are.
 Json column_of(const Values& values) {
-  const Json* const first = values.front();
-  const bool constant = first != nullptr && std::ranges::all_of(values, [&](const Json* value) {
-                          return value != nullptr && *value == *first;
-                        });
-  if (constant) return {{"all", *first}};
+  const Words column = words_of(values);
+  if (column.words.size() == 1 && column.changes == 1) return {{"all", column.words[0]}};
+  if (3 * column.changes < values.size())
+    return {{"words", column.words}, {"runs", runs_of(column.at)}};
   const bool text = std::ranges::all_of(
       values, [](const Json* value) { return value == nullptr || value->is_string(); });
-  if (text) return words_of(values);
-  Json column = {{"values", Json::array()}};
-  for (const Json* value : values) column["values"].push_back(value ? *value : Json());
-  return column;
+  if (text || 4 * column.words.size() < values.size())
+    return {{"words", column.words}, {"at", column.at}};
+  Json all = {{"values", Json::array()}};
+  for (const Json* value : values) all["values"].push_back(value ? *value : Json());
+  return all;
 }
 
 }  // namespace

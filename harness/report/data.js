@@ -5,12 +5,20 @@
 const page_data = JSON.parse(document.getElementById("page-data").textContent);
 const chart_list = JSON.parse(document.getElementById("chart-specs").textContent);
 
+// [word, rows, word, ...] as the word of each row.
+function unrolled(runs) {
+  const at = [];
+  for (let i = 0; i < runs.length; i += 2) for (let n = runs[i + 1]; n > 0; --n) at.push(runs[i]);
+  return at;
+}
+
 // Columns (columns.cc) as rows; a field that a row does not have is absent.
 function decode_table(table) {
   const rows = Array.from({ length: table.rows }, () => ({}));
   for (const [name, column] of Object.entries(table.columns)) {
+    const at = "runs" in column ? unrolled(column.runs) : column.at;
     const value_of = "all" in column ? () => column.all
-      : "words" in column ? (i) => column.words[column.at[i]]
+      : "words" in column ? (i) => column.words[at[i]]
       : (i) => column.values[i] ?? undefined;
     for (let i = 0; i < rows.length; ++i) {
       const value = value_of(i);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -20,8 +21,8 @@ constexpr std::string_view bundle_name = "vega-bundle.js";
 // What a page is made of, besides its charts; scripts in the order in which they run.
 constexpr std::array scripts = {"data.js", "filters.js", "charts.js", "tables.js", "page.js"};
 // A new chart is a file under charts/ and a word here.
-constexpr std::array chart_order = {"latency", "speedup", "errors", "fraction",  "stages",
-                                    "pareto",  "experts", "trend",  "end_to_end"};
+constexpr std::array chart_order = {"latency", "speedup", "errors",  "fraction", "stages",
+                                    "pareto",  "experts", "history", "trend",    "end_to_end"};
 
 std::string_view part(const std::string& name) {
   for (const report::EmbeddedFile& file : report::embedded_files()) {
@@ -37,11 +38,17 @@ std::string script_json(const Json& json) {
   return safe;
 }
 
+// What the verdict is against; empty where there is none.
+const char* against(const ReportInput& input) {
+  if (input.baseline) return "the baseline";
+  return input.nightly ? "the last runs of the history" : "";
+}
+
 Json summary_json(const ReportSummary& summary, const ReportInput& input) {
   Json json = {{"level", summary.level},      {"sentence", summary.sentence},
                {"changes", summary.changes},  {"warnings", summary.warnings},
                {"machines", Json::array()},   {"worst", Json::array()},
-               {"policy", input.policy.name}, {"baseline", input.baseline.has_value()}};
+               {"policy", input.policy.name}, {"against", against(input)}};
   for (const MachineLine& line : summary.machines) {
     json["machines"].push_back({{"file", line.file},
                                 {"devices", line.devices},
@@ -90,6 +97,17 @@ void drop_empty_layers(Json& spec, const std::vector<Row>& rows) {
     }
   }
   spec["layer"] = std::move(kept);
+}
+
+// Panels in the order of the rows; by itself Vega-Lite sorts them by their letters. Not by a list
+// of names: it would write those into a formula, which text from a file could break.
+void sort_panels(Json& spec, std::vector<Row>& rows) {
+  Json& facet = spec.at("facet");
+  const std::string field = facet.at("field");
+  std::map<std::string, std::size_t> places;
+  for (Row& row : rows)
+    row["panel_at"] = places.emplace(row.value(field, ""), places.size()).first->second;
+  facet["sort"] = {{"field", "panel_at"}, {"op", "min"}};
 }
 
 // With one domain the legends of colour and shape become one.
@@ -161,6 +179,7 @@ nlohmann::ordered_json chart_with_data(const std::string& chart, const ReportRow
     if (row.contains(needs)) drawn.push_back(row);
   }
   drop_empty_layers(spec.at("spec"), drawn);
+  sort_panels(spec, drawn);
   name_domains(spec, drawn);
   spec["datasets"] = {{table, std::move(drawn)}};
   return spec;

@@ -13,7 +13,7 @@ namespace moegauge {
 // A chart is one Vega-Lite file under charts/; its name is the file's.
 struct Chart {
   std::string name = {};
-  std::string spec = {};  // JSON; data by name: cases, pairs, stages
+  std::string spec = {};  // JSON; data by name, one of table_names
 };
 // In the order in which a page shows them.
 std::vector<Chart> all_charts();

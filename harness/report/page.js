@@ -15,8 +15,8 @@ function build_top() {
   document.getElementById("warnings").append(...warnings.map((text) => element("li", {}, text)));
   build_worst();
   build_machines();
-  if (summary.baseline) {
-    document.getElementById("changes").append(element("h3", {}, "Changed since the baseline"), summary.changes.length === 0
+  if (summary.against) {
+    document.getElementById("changes").append(element("h3", {}, "Changed since " + summary.against), summary.changes.length === 0
       ? element("p", {}, "Nothing that the files show.") : element("ul", {}, ...summary.changes.map((text) => element("li", {}, text))));
   }
   const versions = [...new Set(summary.machines.map((machine) => machine.version).filter(Boolean))];

@@ -37,6 +37,12 @@ void put_speedup(Row& row, const Measurements& measured, const CaseRecord& base,
   row["interleaved"] = row.contains("low");
 }
 
+// Of the first of the two: what its point is to tell.
+void put_rival(Row& row, const CaseRecord& rival) {
+  put_finite(row, "total", rival.measured()->check.error.total.relative_l2);
+  row["values"] = values_text(rival.config);
+}
+
 class PairWriter {
  public:
   PairWriter(const ReportFile& file, const Varying& varying, std::vector<Row>& rows)
@@ -54,6 +60,7 @@ class PairWriter {
     row["base"] = base.id();
     row["rival"] = rival.id();
     put_speedup(row, measured_, base, rival);
+    put_rival(row, rival);
     rows_.push_back(std::move(row));
   }
 
@@ -96,16 +103,16 @@ void add_rivals(const ReportFile& file, const Varying& varying, std::vector<Row>
   for (const std::string& point : order) pair_up(points[point], write);
 }
 
-void add_changes(const ReportFile& file, const Judgement& judgement, const Varying& varying,
-                 std::vector<Row>& rows) {
+void add_changes(const ReportFile& file, const Judgement& judgement, const char* kind,
+                 const Varying& varying, std::vector<Row>& rows) {
   std::map<std::string, const CaseRecord*> records;
   for (const CaseRecord& record : file.result.cases) records.emplace(record.id(), &record);
   for (const CaseVerdict& verdict : judgement.cases) {
     const auto found = records.find(verdict.id);
-    if (!verdict.latency || found == records.end()) continue;
+    if (!verdict.latency || found == records.end() || !found->second->measured()) continue;
     const LatencyJudgement& j = *verdict.latency;
     Row row = coordinates_row(*found->second, file, varying);
-    row["kind"] = "now over the baseline";
+    row["kind"] = kind;
     row["place"] = row["panel"].get<std::string>() + " · " + row["series"].get<std::string>();
     row["base_us"] = j.baseline_us;
     row["rival_us"] = j.result_us;
@@ -115,6 +122,7 @@ void add_changes(const ReportFile& file, const Judgement& judgement, const Varyi
     row["low"] = 1 / j.high;
     row["high"] = 1 / j.low;
     row["interleaved"] = false;
+    put_rival(row, *found->second);
     rows.push_back(std::move(row));
   }
 }
@@ -124,9 +132,10 @@ void add_changes(const ReportFile& file, const Judgement& judgement, const Varyi
 std::vector<Row> pair_rows(const ReportInput& input, const std::vector<Judgement>& judgements,
                            const Varying& varying) {
   std::vector<Row> rows;
+  const char* kind = input.baseline ? "now over the baseline" : "now over the history's last runs";
   for (std::size_t i = 0; i < input.files.size(); ++i) {
     add_rivals(input.files[i], varying, rows);
-    if (i < judgements.size()) add_changes(input.files[i], judgements[i], varying, rows);
+    if (i < judgements.size()) add_changes(input.files[i], judgements[i], kind, varying, rows);
   }
   return rows;
 }

@@ -32,6 +32,8 @@ std::vector<Row> pair_rows(const ReportInput& input, const std::vector<Judgement
 std::vector<Row> stage_rows(const ReportInput& input, const Varying& varying);
 std::vector<Row> end_to_end_rows(const ReportInput& input,
                                  const std::vector<Judgement>& judgements);
+// Most telling cases first, as Nightly has them; of each its runs in order, then the results.
+std::vector<Row> history_rows(const ReportInput& input, const Varying& varying);
 std::vector<Row> trend_rows(const ReportInput& input, const Varying& varying);
 
 }  // namespace moegauge

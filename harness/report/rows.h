@@ -12,6 +12,7 @@
 
 #include "harness/judge/judge.h"
 #include "harness/judge/policy.h"
+#include "harness/report/nightly.h"
 #include "harness/result/record.h"
 
 namespace moegauge {
@@ -32,6 +33,7 @@ struct ReportFile {
 struct ReportInput {
   std::vector<ReportFile> files = {};
   std::optional<ReportFile> baseline = {};
+  std::optional<Nightly> nightly = {};
   Policy policy = {};
   ShippedLimits shipped = {};
   LayerFactsOf facts = {};
@@ -43,6 +45,7 @@ struct ReportRows {
   std::vector<Row> cases = {};       // every case of every file
   std::vector<Row> pairs = {};       // two rivals of one point, or now and the baseline
   std::vector<Row> stages = {};      // one per case and stage
+  std::vector<Row> history = {};     // one per case and run of a history
   std::vector<Row> trend = {};       // cases that results of several dates hold
   std::vector<Row> end_to_end = {};  // every number of serving, every score
 
@@ -51,13 +54,15 @@ struct ReportRows {
 };
 
 // The names of the tables, in order.
-inline constexpr std::array table_names = {"cases", "pairs", "stages", "trend", "end_to_end"};
+inline constexpr std::array table_names = {"cases",   "pairs", "stages",
+                                           "history", "trend", "end_to_end"};
 
 // `judgements` holds one per file, or nothing where there is no baseline.
 ReportRows rows_of(const ReportInput& input, const std::vector<Judgement>& judgements);
 
 // Columns instead of rows: {"rows": n, "columns": {name: column}}. A column is {"all": value},
-// {"words": [...], "at": [...]} (-1 for none) or {"values": [...]} (null for none).
+// {"words": [...], "at": [...]} (-1 for none), {"words": [...], "runs": [word, rows, word, ...]}
+// where neighbours are alike, or {"values": [...]} (null for none).
 nlohmann::ordered_json columns_of(const std::vector<Row>& rows);
 
 }  // namespace moegauge

@@ -108,8 +108,8 @@ TEST(ReportRows, ATrendNeedsTwoResultsOfOneCaseAndIsRelativeToTheEarliest) {
   EXPECT_THAT(rows_of(input_of({first}), {}).trend, IsEmpty());
   const auto trend = rows_of(input_of({first, second}), {}).trend;
   ASSERT_THAT(trend, SizeIs(2 * first.cases.size()));
-  EXPECT_DOUBLE_EQ(trend.front()["ratio"], 2);
-  EXPECT_DOUBLE_EQ(trend.back()["ratio"], 1);
+  EXPECT_DOUBLE_EQ(trend.front()["over_anchor"], 2);
+  EXPECT_DOUBLE_EQ(trend.back()["over_anchor"], 1);
   EXPECT_EQ(trend.front()["limit"], 1.05);
 }
 
@@ -122,6 +122,16 @@ TEST(ReportColumns, GiveBackEveryValue) {
   EXPECT_EQ(table["columns"]["b"].dump(), R"({"values":[1.5,null,2]})");
   EXPECT_EQ(table["columns"]["c"].dump(), R"({"all":true})");
   EXPECT_EQ(columns_of({})["rows"], 0);
+}
+
+TEST(ReportColumns, KeepAValueOnceWhereNeighboursAreAlike) {
+  std::vector<Row> rows(20, Row{{"a", "x"}, {"b", 1.25}});
+  for (std::size_t i = 10; i < 20; ++i) rows[i] = {{"a", "y"}};
+  const auto columns = columns_of(rows)["columns"];
+  EXPECT_EQ(columns["a"].dump(), R"({"words":["x","y"],"runs":[0,10,1,10]})");
+  EXPECT_EQ(columns["b"].dump(), R"({"words":[1.25],"runs":[0,10,-1,10]})");
+  for (std::size_t i = 0; i < 20; ++i) rows[i]["a"] = i % 2 == 0 ? 1 : 2;
+  EXPECT_THAT(columns_of(rows)["columns"]["a"].dump(), HasSubstr(R"({"words":[1,2],"at":[0,1,0)"));
 }
 
 TEST(ReportSummary, WithoutABaselineSaysSoAndWhatWasMeasured) {

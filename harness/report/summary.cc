@@ -170,6 +170,21 @@ void put_outcome(const ReportInput& input, ReportSummary& summary) {
     summary.sentence += ", " + std::to_string(count) + " " + status;
 }
 
+// What the nightly trend cannot show.
+void put_history_warnings(const Nightly& nightly, ReportSummary& summary) {
+  if (nightly.unknown > 0) {
+    summary.warnings.push_back(nightly.name + ": no run of " + counted(nightly.unknown, "case") +
+                               " on the device of these results");
+  }
+  if (nightly.left_out > 0) {
+    summary.warnings.push_back(
+        "The nightly trend shows " + counted(nightly.trends.size(), "case") +
+        ", those whose level "
+        "changed last or that stand farthest from their anchors; there was no room for " +
+        std::to_string(nightly.left_out) + " more, --filter chooses");
+  }
+}
+
 }  // namespace
 
 ReportSummary summary_of(const ReportInput& input, const std::vector<Judgement>& judgements) {
@@ -190,6 +205,7 @@ ReportSummary summary_of(const ReportInput& input, const std::vector<Judgement>&
     summary.machines.push_back(machine_line(*input.baseline, " (baseline)"));
     if (!input.baseline->cut.empty()) summary.warnings.push_back(input.baseline->cut);
   }
+  if (input.nightly) put_history_warnings(*input.nightly, summary);
   return summary;
 }
 

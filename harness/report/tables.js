@@ -5,8 +5,8 @@ const page_rows = 50;
 
 const columns = {
   tokens: { title: "tokens", number: true, text: (row) => String(row.tokens) },
-  panel: { title: "layer, scheme", wide: true },
-  point: { title: "point", wide: true },
+  panel: { title: "layer, scheme", wide: true, head: true },
+  point: { title: "point", wide: true, head: true },
   number: { title: "number" },
   variant: { title: "variant" },
   value: { title: "value", number: true, text: (row) => String(row.value) },
@@ -19,13 +19,20 @@ const columns = {
   source: { title: "from", wide: true },
   why: { title: "why", wide: true },
   kind: { title: "compared", wide: true },
-  place: { title: "layer, scheme", wide: true },
+  place: { title: "layer, scheme", wide: true, head: true },
   series: { title: "series" },
   rival: { title: "series" },
   stage: { title: "stage" },
   scheme: { title: "scheme" },
   file: { title: "file" },
   date: { title: "date" },
+  run: { title: "run", number: true, text: (row) => (row.run === undefined ? "" : String(row.run)) },
+  commit: { title: "commit" },
+  change: { title: "level changed by", style: (row) => (row.change_size > 0 ? "bad" : "good") },
+  error_change: { title: "error changed", wide: true },
+  failed: { title: "no latency", style: (row) => (row.failed ? "bad" : "") },
+  now: { title: "result" },
+  anchor: { title: "anchor µs", number: true },
   experts: { title: "experts", number: true },
   status: { title: "status", style: (row) => (row.status === "ok" ? "" : ["skipped", "unsupported", "refused_config"].includes(row.status) ? "open" : "bad") },
   verdict: { title: "verdict", style: (row) => ({ fail: "bad", pass: "", improved: "good" })[row.verdict] ?? "open" },
@@ -34,6 +41,7 @@ const columns = {
   high: { title: "to", number: true },
   us: { title: "µs", number: true },
   ratio: { title: "over baseline", number: true, style: (row) => (row.ratio_low > 1 ? "bad" : row.ratio_high < 1 ? "good" : "") },
+  over_anchor: { title: "over anchor", number: true, style: (row) => (row.over_anchor > row.limit ? "bad" : row.over_anchor * row.limit < 1 ? "good" : "") },
   floor: { title: "floor µs", number: true },
   fraction: { title: "of floor", number: true, text: (row) => (row.fraction === undefined ? "–" : (100 * row.fraction).toFixed(0) + "%") },
   speedup: { title: "speed-up", number: true, style: (row) => (row.speedup < 0.99 ? "bad" : row.speedup > 1.01 ? "good" : "") },
@@ -43,7 +51,7 @@ const columns = {
   quantization: { title: "quantization", number: true },
   total: { title: "total", number: true, style: (row) => (row.total > row.limit_total ? "bad" : "") },
   worst_token: { title: "worst token", number: true, style: (row) => (row.worst_token > row.limit_worst_token ? "bad" : "") },
-  values: { title: "config" },
+  values: { title: "config", long: true },
   marks: { title: "marks", wide: true },
   reason: { title: "reason", wide: true },
 };
@@ -52,8 +60,9 @@ const table_columns = {
   cases: ["tokens", "panel", "series", "status", "verdict", "median", "low", "high", "ratio", "fraction", "implementation", "quantization", "total", "worst_token", "marks", "reason", "values"],
   pairs: ["kind", "place", "tokens", "speedup", "low", "high", "base_us", "rival_us"],
   stages: ["panel", "series", "tokens", "stage", "us"],
+  history: ["panel", "rival", "date", "run", "commit", "median", "low", "high", "over_anchor", "anchor", "failed", "change", "error_change", "implementation", "total", "now", "values"],
   end_to_end: ["point", "number", "variant", "value", "stderr", "questions", "baseline", "gain", "gain_low", "gain_high", "verdict", "marks", "why", "file", "source"],
-  trend: ["panel", "rival", "tokens", "date", "median", "ratio", "file"],
+  trend: ["panel", "rival", "tokens", "date", "median", "low", "high", "over_anchor", "file"],
 };
 
 const cell_text = (name, row) => {
@@ -74,8 +83,11 @@ function sorted_rows(rows, order) {
   });
 }
 
+// Names come from files: none may end a cell or a row, or become a tag.
+const markdown_cell = (text) => text.replaceAll("\\", "\\\\").replaceAll("|", "\\|").replaceAll("<", "&lt;").replace(/[\r\n]+/g, " ");
+
 function markdown_table(names, rows) {
-  const line = (cells) => "| " + cells.map((cell) => cell.replaceAll("\\", "\\\\").replaceAll("|", "\\|")).join(" | ") + " |\n";
+  const line = (cells) => "| " + cells.map(markdown_cell).join(" | ") + " |\n";
   return line(names.map((name) => columns[name].title)) + "|" + names.map((name) => (columns[name].number ? "---:|" : "---|")).join("") + "\n" +
     rows.map((row) => line(names.map((name) => cell_text(name, row)))).join("");
 }
@@ -90,18 +102,25 @@ function table_head(names, key, order) {
   }, columns[name].title + (by !== name ? "" : way === "down" ? " ↓" : " ↑")))), element("th", { scope: "col" }, "")));
 }
 
+const table_cell = (name, row) => {
+  const column = columns[name];
+  const kinds = ["number", "wide", "head", "long"].filter((kind) => column[kind]);
+  if (row[name] === undefined) kinds.push("none");
+  const style = [...kinds, column.style ? column.style(row) : ""].join(" ").trim();
+  return element("td", { class: style || null, "data-title": column.title, title: column.number && row[name] !== undefined ? String(row[name]) : null }, cell_text(name, row));
+};
+
+// Where nothing was measured the reason stands in place of the numbers.
 function table_row(names, row) {
-  const cells = names.map((name) => {
-    const column = columns[name];
-    const style = [column.number ? "number" : "", column.wide ? "wide" : "", column.style ? column.style(row) : ""].join(" ").trim();
-    return element("td", { class: style || null, title: column.number && row[name] !== undefined ? String(row[name]) : null }, cell_text(name, row));
-  });
+  const from = row.reason !== undefined && row.median === undefined && row.implementation === undefined ? names.indexOf("median") : -1;
+  const cells = (from < 0 ? names : names.slice(0, from)).map((name) => table_cell(name, row));
+  if (from >= 0) cells.push(element("td", { class: "reason", colspan: names.length - from }, element("div", {}, row.reason)));
   return element("tr", { "data-id": row.id ?? null }, ...cells, element("td", {}, row.repro ? copy_button("repeat", () => row.repro) : null));
 }
 
 // `key` names the table in the address.
 function show_table(container, key, table, rows) {
-  const names = table_columns[table].filter((name) => rows.some((row) => row[name] !== undefined));
+  const names = table_columns[table].filter((name) => (name === "file" ? distinct(rows, name).length > 1 : rows.some((row) => row[name] !== undefined)));
   const order = view.get("sort." + key);
   const sorted = sorted_rows(rows, order && names.includes(order.split(":")[0]) ? order : null);
   const pages = Math.max(1, Math.ceil(sorted.length / page_rows));

@@ -64,7 +64,7 @@ std::vector<Row> trend_rows(const ReportInput& input, const Varying& varying) {
       row["median"] = measured.latency.median;
       row["low"] = measured.latency.ci_low;
       row["high"] = measured.latency.ci_high;
-      row["ratio"] = measured.latency.median / anchor.median;
+      row["over_anchor"] = measured.latency.median / anchor.median;
       row["limit"] = input.policy.latency_rule(record.coordinates).ratio_limit;
       put_finite(row, "total", measured.check.error.total.relative_l2);
       row["values"] = values_text(record.config);
