@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <iterator>
+#include <map>
 
 #include "harness/endtoend/points.h"
 #include "harness/endtoend/row_verdicts.h"
@@ -29,16 +30,25 @@ std::string ambiguous(const EndToEndPoint& point, const std::string& side) {
   return side + " holds several variants of it (" + names + "): choose one with ingest --variant";
 }
 
+// Points by all but their model, so that a point that only its model's name sets apart is found.
+using ByWork = std::map<std::string, std::string>;  // the model
+
+std::string all_but_model(const EndToEndRow& row) {
+  return EndToEndRow{.op = row.op, .labels = row.labels}.point();
+}
+
+ByWork by_work(const EndToEndSide& side) {
+  ByWork models;
+  for (const EndToEndPoint& point : side.points)
+    models.emplace(all_but_model(point.row()), point.row().model);
+  return models;
+}
+
 // A point without counterpart, and one of the other side that only the model's name tells apart.
-std::string missing(const EndToEndPoint& point, const EndToEndSide& other,
-                    const std::string& where) {
-  for (const EndToEndPoint& candidate : other.points) {
-    if (candidate.row().op == point.row().op && candidate.row().labels == point.row().labels &&
-        candidate.row().model != point.row().model)
-      return where + "; it has the same of the model " + candidate.row().model +
-             ": ingest one with --model";
-  }
-  return where;
+std::string missing(const EndToEndPoint& point, const ByWork& other, const std::string& where) {
+  const auto found = other.find(all_but_model(point.row()));
+  if (found == other.end() || found->second == point.row().model) return where;
+  return where + "; it has the same of the model " + found->second + ": ingest one with --model";
 }
 
 std::string ratio_text(double ratio) {
@@ -85,6 +95,7 @@ void judge_end_to_end(std::span<const Result> results, std::span<const Result> b
                       const Policy& policy, const std::string& filter, Judgement& judgement) {
   const EndToEndSide now = side_of(results), then = side_of(baselines);
   const auto suspects_now = suspects_of(now), suspects_then = suspects_of(then);
+  const ByWork works_now = by_work(now), works_then = by_work(then);
   std::vector<CaseVerdict> verdicts;
   const auto add = [&](CaseVerdict verdict) {
     if (matches_glob(filter, verdict.id)) verdicts.push_back(std::move(verdict));
@@ -93,7 +104,7 @@ void judge_end_to_end(std::span<const Result> results, std::span<const Result> b
     const EndToEndPoint* was = then.find(point.id);
     std::string why = ambiguous(point, "the result");
     if (why.empty() && was == nullptr)
-      why = missing(point, then, "the baseline has no such point: record one with it");
+      why = missing(point, works_then, "the baseline has no such point: record one with it");
     if (why.empty()) why = ambiguous(*was, "the baseline");
     if (!why.empty()) {
       add(no_verdict(point.id, why));
@@ -106,7 +117,7 @@ void judge_end_to_end(std::span<const Result> results, std::span<const Result> b
   }
   for (const EndToEndPoint& point : then.points) {
     if (now.find(point.id) != nullptr) continue;
-    add(no_verdict(point.id, missing(point, now,
+    add(no_verdict(point.id, missing(point, works_now,
                                      "in the baseline, absent from the result: measure it, narrow "
                                      "--filter, or record a new baseline without it")));
   }

@@ -145,6 +145,24 @@ TEST(ServingGate, ManyRequestsAtOnceThatServeLessAreSuspect) {
   EXPECT_EQ(judgement.cases[1].number->suspect, "");
 }
 
+TEST(ServingGate, TwentyThousandPointsTakeNoLongerThanTheirNumber) {
+  Result now, then;
+  for (int i = 1; i <= 20'000; ++i) {
+    now.end_to_end.push_back(serve({{"ttft_ms.mean", i}}, std::to_string(i) + "-1"));
+    then.end_to_end.push_back(serve({{"ttft_ms.mean", i}}, std::to_string(i) + "-1"));
+    then.end_to_end.back().model = "other";
+  }
+  now.end_to_end[9].numbers["ttft_ms.mean"] = 23;
+  EXPECT_THAT(judged_end_to_end(now, then, policy_of(0.02, 0)).cases, SizeIs(40'000));
+  then = now;
+  const Judgement judgement = judged_end_to_end(now, then, policy_of(0.02, 0));
+  ASSERT_THAT(judgement.cases, SizeIs(20'000));
+  EXPECT_THAT(
+      judgement.cases[9].number->suspect,
+      HasSubstr("23 ms is 2.1 times that of input_output=11-1 concurrency=1, which is more"));
+  EXPECT_EQ(judgement.cases[8].number->suspect, "");
+}
+
 TEST(ServingGate, LengthsThatCannotBeOrderedAreNeverSuspect) {
   const Result result =
       of({serve({{"e2e_ms.mean", 900}}, "100-900"), serve({{"e2e_ms.mean", 100}}, "900-100"),

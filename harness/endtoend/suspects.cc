@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <utility>
@@ -15,11 +16,6 @@ constexpr double factor = 2;
 // How much work a point is: "8K/1K" or "8192-1024" and the requests at once.
 struct Work {
   double input = 0, output = 0, concurrency = 0;
-
-  bool at_most(const Work& other) const {
-    return input <= other.input && output <= other.output && concurrency <= other.concurrency;
-  }
-  bool operator==(const Work&) const = default;
 };
 
 std::optional<double> length_in(std::string_view text) {
@@ -78,23 +74,69 @@ struct Timed {
   double value = 0;
 };
 
-// Why a number cannot be what it says, given that of `other`; empty where it can.
-std::string why_suspect(const Timed& one, const Timed& other, const std::string& name) {
-  const auto value = [&] { return format_plain(one.value) + " " + unit_of(name); };
-  if (*direction_of(name) == GoodDirection::lower_is_better) {
-    if (one.value <= factor * other.value || !one.work.at_most(other.work) ||
-        one.work == other.work)
-      return "";
-    return value() + " is " + times_that(one.value / other.value) + amount(other.point->row()) +
+// Points of one kind of work in the order of the rest of it, each with the one of it and all after
+// it that says the most against others. So a file of many points takes no more than its length.
+struct Lane {
+  std::vector<std::pair<double, const Timed*>> points = {};  // by how much work
+
+  void sort(bool least) {
+    std::ranges::sort(points);
+    for (std::size_t i = points.size(); i-- > 1;) {
+      const Timed *here = points[i - 1].second, *later = points[i].second;
+      if (least ? later->value < here->value : later->value > here->value)
+        points[i - 1].second = later;
+    }
+  }
+  // Of those with more than `amount`, or as much where that counts too; null where there is none.
+  const Timed* beyond(double amount, bool as_much) const {
+    const auto at = as_much ? std::ranges::lower_bound(points, amount, {}, &Point::first)
+                            : std::ranges::upper_bound(points, amount, {}, &Point::first);
+    return at == points.end() ? nullptr : at->second;
+  }
+  using Point = std::pair<double, const Timed*>;
+};
+using Lanes = std::map<std::pair<double, double>, Lane>;
+
+// Times of more work: lanes by output and concurrency, in each by input.
+const Timed* against_time(const Timed& one, const Lanes& lanes) {
+  for (const auto& [kind, lane] : lanes) {
+    if (kind.first < one.work.output || kind.second < one.work.concurrency) continue;
+    const bool more = kind != std::pair(one.work.output, one.work.concurrency);
+    const Timed* other = lane.beyond(one.work.input, more);
+    if (other != nullptr && factor * other->value < one.value) return other;
+  }
+  return nullptr;
+}
+
+// Rates of fewer requests at once, of the same length: they do not serve twice as much in a second.
+// Lanes by input and output, in each by concurrency, the most first.
+const Timed* against_rate(const Timed& one, const Lanes& lanes) {
+  const Timed* other =
+      lanes.at({one.work.input, one.work.output}).beyond(-one.work.concurrency, false);
+  return other != nullptr && factor * one.value < other->value ? other : nullptr;
+}
+
+Lanes lanes_of(const std::vector<Timed>& group, bool time) {
+  Lanes lanes;
+  for (const Timed& one : group) {
+    const Work& work = one.work;
+    if (time) {
+      lanes[{work.output, work.concurrency}].points.emplace_back(work.input, &one);
+    } else {
+      lanes[{work.input, work.output}].points.emplace_back(-work.concurrency, &one);
+    }
+  }
+  for (auto& [kind, lane] : lanes) lane.sort(time);
+  return lanes;
+}
+
+std::string sentence(const Timed& one, const Timed& other, const std::string& name, bool time) {
+  const std::string value = format_plain(one.value) + " " + unit_of(name);
+  if (time) {
+    return value + " is " + times_that(one.value / other.value) + amount(other.point->row()) +
            ", which is more work";
   }
-  // More requests at once, of the same length, do not halve what is served in a second.
-  const bool same_lengths =
-      one.work.input == other.work.input && one.work.output == other.work.output;
-  if (factor * one.value >= other.value || !same_lengths ||
-      one.work.concurrency <= other.work.concurrency)
-    return "";
-  return value() + " is less than half of that of " + amount(other.point->row()) +
+  return value + " is less than half of that of " + amount(other.point->row()) +
          ", which is fewer requests at once";
 }
 
@@ -112,13 +154,13 @@ std::map<std::string, std::string> suspects_of(const EndToEndSide& side) {
   }
   std::map<std::string, std::string> suspects;
   for (const auto& [key, group] : groups) {
+    const std::string& name = key.first;
+    const bool time = *direction_of(name) == GoodDirection::lower_is_better;
+    const Lanes lanes = lanes_of(group, time);
     for (const Timed& one : group) {
-      for (const Timed& other : group) {
-        const std::string why = why_suspect(one, other, key.first);
-        if (why.empty()) continue;
-        suspects.emplace(one.point->id + "/" + key.first, why);
-        break;
-      }
+      const Timed* other = time ? against_time(one, lanes) : against_rate(one, lanes);
+      if (other != nullptr)
+        suspects.emplace(one.point->id + "/" + name, sentence(one, *other, name, time));
     }
   }
   return suspects;
