@@ -146,6 +146,19 @@ class Report(Phone, Page):
             self.assertTrue(self.browser.find_elements(By.CSS_SELECTOR, f"#chart-{name} svg"), name)
         self.assertEqual(self.errors(), [])
 
+    def test_paper_is_light_and_shows_every_chart(self):
+        self.errors()
+        self.open("#theme=dark")
+        self.browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+        theme = "return document.documentElement.dataset.theme"
+        self.assertEqual(self.browser.execute_script(theme), "light")
+        if self.has_charts:
+            self.wait(lambda: self.browser.execute_script(
+                "return chart_list.every((one) => one.section.hidden || Boolean(one.section.querySelector('svg')))"))
+        self.browser.execute_script("dispatchEvent(new Event('afterprint'))")
+        self.assertEqual(self.browser.execute_script(theme), "dark")
+        self.assertEqual(self.errors(), [])
+
     def test_latencies_drawn_are_those_of_the_file(self):
         self.open()
         rows = self.drawn("latency")

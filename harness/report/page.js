@@ -97,9 +97,15 @@ function start() {
       }
     }, 150);
   });
-  // Paper shows everything.
+  // Paper is light, and shows everything.
   addEventListener("beforeprint", () => {
-    if (window.vegaEmbed) for (const chart of chart_list) if (chart.stale && !chart.section.hidden) draw_chart(chart);
+    const was_dark = dark();
+    set_theme("light");
+    if (window.vegaEmbed) for (const chart of chart_list) if (!chart.section.hidden && (chart.stale || was_dark)) draw_chart(chart);
+  });
+  addEventListener("afterprint", () => {
+    follow();
+    if (dark()) update();
   });
 }
 
