@@ -69,9 +69,15 @@ std::string latency_text(const CaseRecord* record) {
                 measured.suspect ? "?" : "", measured.extrapolated ? "x" : "");
 }
 
+// One kernel, timed twice.
+bool same_config(const CaseRecord& a, const CaseRecord& b) {
+  return !a.config.hash.empty() && a.config.hash == b.config.hash;
+}
+
 // Latency of `a` over that of `b`, with its interval.
 std::string ratio_text(const Result& result, const CaseRecord* a, const CaseRecord* b) {
   if (a == nullptr || b == nullptr) return "-";
+  if (same_config(*a, *b)) return "same config";
   for (const Comparison& c : result.comparisons) {
     if (c.a == a->id() && c.b == b->id()) {
       return format("%.3f [%.3f, %.3f]", c.ratio, c.ci_low, c.ci_high);

@@ -54,6 +54,16 @@ TEST(Table, ShowsARowPerBatchSize) {
   EXPECT_LT(table.find("       4 "), table.find("      16 ")) << "in the order of tokens";
 }
 
+// Their ratio would be read as what tuning brought.
+TEST(Table, ShowsNoRatioOfAConfigToItself) {
+  CaseRecord base = measured("default", 16, 100), tuned = measured("tuned", 16, 80);
+  base.config.hash = tuned.config.hash = "0123456789abcdef";
+  EXPECT_THAT(render_table(with_comparisons({base, tuned})),
+              HasSubstr("      16       100.0       80.00  same config "));
+  tuned.config.hash = "fedcba9876543210";
+  EXPECT_THAT(render_table(with_comparisons({base, tuned})), HasSubstr("1.250 [1.250, 1.250]"));
+}
+
 TEST(Table, ListsWhatIsNotOkOncePerReason) {
   const std::string table = render_table(
       with_comparisons({measured("default", 1, 100), failed(1, Status::skipped, "no tuned file X"),

@@ -6,17 +6,44 @@
 #include "harness/json/cursor.h"
 #include "harness/json/document.h"
 #include "harness/json/nearest.h"
+#include "harness/suite/case_fields.h"
 #include "harness/suite/select.h"
 #include "reference/base/input_error.h"
+#include "reference/schemes/scheme.h"
 
 namespace moegauge {
 namespace {
 
 constexpr std::string_view policy_schema = "moegauge.policy/1";
 constexpr double unbounded = std::numeric_limits<double>::max();
+// A second. What is larger would turn the rule off.
+constexpr double most_floor_us = 1e6;
+// A row with its sign turned is at distance 2 from the truth: a larger limit limits nothing.
+constexpr double most_error = 2;
 
 void read_pattern(const JsonCursor& rule, std::string_view key, std::string& pattern) {
   if (const auto value = rule.find(key)) pattern = value->text();
+}
+
+// A pattern that is a name must be one: misspelt, its rule would match nothing and leave its cases
+// to a later and looser one.
+bool is_a_name(const JsonCursor& rule, std::string_view key) {
+  const auto value = rule.find(key);
+  return value && value->text().find_first_of("*?[\\") == std::string::npos;
+}
+
+void require_known(const JsonCursor& rule, std::string_view key,
+                   const std::vector<std::string>& names) {
+  if (is_a_name(rule, key)) rule.at(key).one_of(names, key);
+}
+
+void require_known_names(const JsonCursor& rule, const CaseMatch& match) {
+  require_known(rule, "op", op_names());
+  if (is_a_name(rule, "scheme") && make_scheme(match.scheme) == nullptr) {
+    const UnknownName unknown = unknown_scheme(match.scheme);
+    rule.at("scheme").fail(unknown.wrong, unknown.right);
+  }
+  if (!match.inputs.starts_with("file:")) require_known(rule, "inputs", input_names());
 }
 
 CaseMatch read_match(const JsonCursor& rule) {
@@ -25,6 +52,7 @@ CaseMatch read_match(const JsonCursor& rule) {
   read_pattern(rule, "scheme", match.scheme);
   read_pattern(rule, "backend", match.backend);
   read_pattern(rule, "inputs", match.inputs);
+  require_known_names(rule, match);
   if (const auto tokens = rule.find("tokens")) {
     const std::vector<JsonCursor> range = tokens->items();
     if (range.size() != 2) tokens->fail("not a range of batch sizes", "[from, to], both included");
@@ -42,14 +70,14 @@ LatencyRule read_latency_rule(const JsonCursor& rule) {
   return {.match = read_match(rule),
           .ratio_limit = rule.at("ratio_limit").number(1, 100),
           .between_runs = rule.at("between_runs").number(0, 1),
-          .floor_us = rule.at("floor_us").number(0, unbounded),
+          .floor_us = rule.at("floor_us").number(0, most_floor_us),
           .floor_ratio = floor_ratio ? floor_ratio->number(1, 100) : 1.01,
           .outlier_ratio = outlier_ratio ? outlier_ratio->number(1, 100) : 1};
 }
 
 std::optional<double> read_limit(const JsonCursor& rule, std::string_view key) {
   const auto value = rule.find(key);
-  return value ? std::optional(value->number(0, unbounded)) : std::nullopt;
+  return value ? std::optional(value->number(0, most_error)) : std::nullopt;
 }
 
 ErrorRule read_error_rule(const JsonCursor& rule) {
@@ -58,8 +86,8 @@ ErrorRule read_error_rule(const JsonCursor& rule) {
   return {.match = read_match(rule),
           .relative_l2 = read_limit(rule, "relative_l2"),
           .worst_token = read_limit(rule, "worst_token"),
-          .growth_limit = rule.at("growth_limit").number(1, unbounded),
-          .growth_floor = rule.at("growth_floor").number(0, unbounded)};
+          .growth_limit = rule.at("growth_limit").number(1, 100),
+          .growth_floor = rule.at("growth_floor").number(0, most_error)};
 }
 
 IdMatch read_id_match(const JsonCursor& rule) {
@@ -80,8 +108,8 @@ AccuracyRule read_accuracy_rule(const JsonCursor& rule) {
 
 TotalRule read_total_rule(const JsonCursor& rule) {
   rule.only_keys({"limit", "applies_above"});
-  return {.limit = rule.at("limit").number(1, unbounded),
-          .applies_above = rule.at("applies_above").number(0, unbounded)};
+  return {.limit = rule.at("limit").number(1, 100),
+          .applies_above = rule.at("applies_above").number(0, most_error)};
 }
 
 bool is_date(const std::string& text) {

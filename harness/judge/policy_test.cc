@@ -12,6 +12,7 @@ namespace moegauge {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using testing::AllOf;
 using testing::HasSubstr;
 
 Json valid() {
@@ -79,6 +80,29 @@ TEST(Policy, RefusesARuleThatCanNeverBeUsed) {
 TEST(Policy, NamesTheNearestKeyForAMisspeltOne) {
   EXPECT_THAT(error_of([](Json& j) { j["latency"][1]["ratio_limt"] = 2; }),
               HasSubstr("ratio_limit"));
+}
+
+// With a misspelt name the rule would match nothing, and a later, looser one would judge its cases.
+TEST(Policy, RefusesNamesThatNothingHas) {
+  EXPECT_THAT(error_of([](Json& j) { j["latency"][0]["scheme"] = "fp8_blok"; }),
+              AllOf(HasSubstr("/latency/0/scheme"), HasSubstr("fp8_block")));
+  EXPECT_THAT(error_of([](Json& j) { j["latency"][0]["scheme"] = "fp8_block_fnus"; }),
+              HasSubstr("unknown options"));
+  EXPECT_THAT(error_of([](Json& j) { j["latency"][0]["op"] = "fused_mo"; }),
+              AllOf(HasSubstr("/latency/0/op"), HasSubstr("fused_moe")));
+  EXPECT_THAT(error_of([](Json& j) { j["error"][0]["inputs"] = "exakt"; }),
+              AllOf(HasSubstr("/error/0/inputs"), HasSubstr("exact")));
+  for (const char* pattern : {"fp8_blo*", "fp8_bloc?", "mxfp8", "fp8_block_fnuz"}) {
+    EXPECT_EQ(error_of([&](Json& j) { j["latency"][0]["scheme"] = pattern; }), "no error")
+        << pattern;
+  }
+}
+
+TEST(Policy, RefusesLimitsThatLimitNothing) {
+  EXPECT_THAT(error_of([](Json& j) { j["error"][0]["relative_l2"] = 1e9; }),
+              HasSubstr("/error/0/relative_l2"));
+  EXPECT_THAT(error_of([](Json& j) { j["latency"][1]["floor_us"] = 1e99; }),
+              HasSubstr("/latency/1/floor_us"));
 }
 
 TEST(Policy, RefusesNumbersThatMakeNoSense) {

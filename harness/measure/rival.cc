@@ -51,7 +51,9 @@ std::optional<Fault> Rival::plan(const Point& point) {
 Yardstick Rival::yardstick(const Point& point, const Truth& truth) const {
   const Layer& layer = prepared_.problem.layer;
   const bool reduced = plan_->identity().numerics.accumulate == Accumulate::reduced;
-  return {layer, point.check, truth, prepared_.problem.scheme->error_limits(layer.dtype, reduced)};
+  return {layer, point.check, truth,
+          prepared_.problem.scheme->error_limits(layer.dtype, reduced)
+              .over(point.check.repeated.inputs.tokens)};
 }
 
 CheckResult Rival::check_result(const CheckOutcome& outcome, const Point& point) const {

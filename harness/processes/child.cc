@@ -13,8 +13,6 @@
 #include <cstring>
 #include <optional>
 
-extern char** environ;
-
 namespace moegauge {
 namespace {
 
@@ -83,6 +81,7 @@ int spawn(const std::filesystem::path& program, const std::vector<std::string>& 
   std::vector<std::string> words = {"moegauge"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
 

@@ -56,11 +56,13 @@ std::vector<double> row_samples(const std::vector<double>& samples) {
   std::iota(places.begin(), places.end(), std::size_t{0});
   std::ranges::stable_sort(places, {}, [&](std::size_t place) { return samples[place]; });
   std::vector<std::size_t> chosen;
+  chosen.reserve(max_benchmark_rows);
   for (std::size_t row = 0; row < max_benchmark_rows; ++row) {
     chosen.push_back(places[(2 * row + 1) * samples.size() / (2 * max_benchmark_rows)]);
   }
   std::ranges::sort(chosen);
   std::vector<double> rows;
+  rows.reserve(chosen.size());
   for (const std::size_t place : chosen) rows.push_back(samples[place]);
   return rows;
 }

@@ -1,5 +1,6 @@
 #include "harness/suite/case_fields.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
@@ -15,8 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::vector<std::string> input_names = {"gaussian", "heavy_tail", "uniform", "degenerate",
-                                              "exact"};
 const std::vector<std::string> cache_names = {"cold_weights", "cold", "hot"};
 const std::vector<std::string> launch_names = {"graph", "eager"};
 constexpr std::int64_t max_ranks = 4096;
@@ -84,7 +83,7 @@ std::string read_routing(const JsonCursor& value, const SuiteContext& context) {
 std::string read_inputs(const JsonCursor& value, const SuiteContext& context) {
   const std::string text = value.text();
   constexpr std::string_view prefix = "file:";
-  if (!text.starts_with(prefix)) return listed(value, input_names, "inputs");
+  if (!text.starts_with(prefix)) return listed(value, input_names(), "inputs");
   return std::string(prefix) + existing_file(value, text.substr(prefix.size()), context);
 }
 
@@ -135,6 +134,12 @@ const std::vector<std::string>& op_names() {
   }();
   return names;
 }
+const std::vector<std::string>& input_names() {
+  static const std::vector<std::string> names = {"gaussian", "heavy_tail", "uniform", "degenerate",
+                                                 "exact"};
+  return names;
+}
+
 std::string listed(const JsonCursor& value, const std::vector<std::string>& names,
                    std::string_view what) {
   return names[value.one_of(names, what)];
@@ -151,6 +156,9 @@ std::vector<std::string> case_field_names() {
   for (const std::string& op : op_names()) {
     for (const OpField& field : own_fields(op)) names.push_back(field.name);
   }
+  // Several ops have a field of one name.
+  std::ranges::sort(names);
+  names.erase(std::ranges::unique(names).begin(), names.end());
   return names;
 }
 

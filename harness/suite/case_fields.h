@@ -34,6 +34,9 @@ std::vector<std::string> case_field_names();
 // The whole layer, which is the default, then the single ops.
 const std::vector<std::string>& op_names();
 
+// Distributions of generated inputs.
+const std::vector<std::string>& input_names();
+
 // The value, which must be one of `names`; `what` says in the error what they are.
 std::string listed(const JsonCursor& value, const std::vector<std::string>& names,
                    std::string_view what);

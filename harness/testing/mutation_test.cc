@@ -14,6 +14,7 @@
 
 #include "harness/measure/session.h"
 #include "harness/testing/command.h"
+#include "harness/testing/scripted_backend.h"
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/mutants/mutants.h"
 
@@ -146,6 +147,77 @@ INSTANTIATE_TEST_SUITE_P(
                           Mutant{"weight_set", not_deterministic},  // not the set that is checked
                           Mutant{"earlier_row", wrong})),
     [](const auto& test) { return std::get<0>(test.param) + "_" + std::get<1>(test.param).name; });
+
+// Those whose activations are quantised, or are not.
+std::vector<std::string> families(bool activations_are_quantised) {
+  std::vector<std::string> names = served_families();
+  std::erase_if(names, [&](const std::string& name) {
+    const bool quantised = make_scheme(name)->traits().activation.scale != ScaleKind::none;
+    return quantised != activations_are_quantised;
+  });
+  return names;
+}
+
+// fp16 rounds so finely that its roundings drown in what a right kernel adds.
+std::vector<std::string> in_bf16(std::vector<std::string> names) {
+  std::erase_if(names, [](const std::string& name) {
+    return make_scheme(name)->traits().only == Dtype::fp16;
+  });
+  return names;
+}
+
+// Where activations are quantised, a rounding of what follows the second GEMM hides among those
+// that fall into the next code (docs/method.md, Limits).
+INSTANTIATE_TEST_SUITE_P(NarrowedRouterWeight, Mutation,
+                         ::testing::Combine(::testing::ValuesIn(families(false)),
+                                            ::testing::Values(Mutant{"narrowed_router_weight",
+                                                                     wrong})),
+                         [](const auto& test) { return std::get<0>(test.param); });
+
+// A rounding to the activations' type that a kernel makes and does not declare.
+struct Rounding {
+  std::string name;
+  Numerics computes;
+  friend void PrintTo(const Rounding& rounding, std::ostream* out) { *out << rounding.name; }
+};
+
+class UndeclaredRounding : public AnyKernel,
+                           public ::testing::WithParamInterface<std::tuple<std::string, Rounding>> {
+};
+
+TEST_P(UndeclaredRounding, IsInaccurateUnderTheLimitsThatShip) {
+  const auto& [scheme, rounding] = GetParam();
+  const ScriptedBackend honest({.name = "honest"});
+  const std::vector<const Backend*> declares_what_it_does = {&honest};
+  EXPECT_EQ(measure(scheme, declares_what_it_does, 64).status(), Status::ok);
+  const ScriptedBackend liar({.name = "liar", .computes = rounding.computes});
+  const std::vector<const Backend*> rounds_more = {&liar};
+  const CaseRecord record = measure(scheme, rounds_more, 64);
+  ASSERT_EQ(record.status(), Status::inaccurate);
+  EXPECT_THAT(std::get<Unmeasured>(record.outcome).reason, ::testing::HasSubstr(wrong));
+}
+
+constexpr Precision narrow = Precision::activation_dtype;
+const auto named = [](const auto& test) {
+  return std::get<0>(test.param) + "_" + std::get<1>(test.param).name;
+};
+INSTANTIATE_TEST_SUITE_P(BeforeTheActivation, UndeclaredRounding,
+                         ::testing::Combine(::testing::ValuesIn(served_families()),
+                                            ::testing::Values(Rounding{"gemm1_out",
+                                                                       {.gemm1_out = narrow}})),
+                         named);
+// Elsewhere the second GEMM's operand is rounded so in any case.
+INSTANTIATE_TEST_SUITE_P(BeforeItIsQuantised, UndeclaredRounding,
+                         ::testing::Combine(::testing::ValuesIn(families(true)),
+                                            ::testing::Values(Rounding{"act_out",
+                                                                       {.act_out = narrow}})),
+                         named);
+INSTANTIATE_TEST_SUITE_P(
+    BehindIt, UndeclaredRounding,
+    ::testing::Combine(::testing::ValuesIn(in_bf16(families(false))),
+                       ::testing::Values(Rounding{"gemm2_out", {.gemm2_out = narrow}},
+                                         Rounding{"pair_out", {.pair_out = narrow}})),
+    named);
 
 TEST_F(AnyKernel, WhosePoisonFillsNothingIsAnErrorThatNamesTheContract) {
   const CaseRecord record = measure("bf16", mutant("unpoisoned"), 300);

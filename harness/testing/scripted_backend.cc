@@ -108,8 +108,9 @@ class ScriptedPlan final : public Plan {
   };
 
   std::vector<std::uint16_t> answer(const OwnedInputs& inputs) const {
-    const Truth truth = compute_truth(problem_.layer, *problem_.scheme, identity_.numerics,
-                                      experts_, inputs.view(), 1);
+    const Truth truth =
+        compute_truth(problem_.layer, *problem_.scheme,
+                      script_.computes.value_or(identity_.numerics), experts_, inputs.view(), 1);
     std::vector<std::uint16_t> y(truth.emulated.size());
     std::ranges::transform(truth.emulated, y.begin(), [this](double value) {
       return problem_.layer.dtype == Dtype::bf16 ? double_to_bf16(value) : double_to_fp16(value);

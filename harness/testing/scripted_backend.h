@@ -20,6 +20,8 @@ struct Script {
   std::function<std::optional<Fault>()> on_load = {};
   std::function<std::optional<Fault>()> on_plan = {};
   std::function<std::optional<Fault>(int run)> on_run = {};
+  // What it computes where that is not what it declares, which is Numerics{}.
+  std::optional<Numerics> computes = {};
   // Changes an output after it was computed by run number `run`.
   std::function<void(std::span<std::uint16_t> y, int run)> spoil = {};
   // The same by the weight set that it was computed with.

@@ -66,7 +66,9 @@ class Loaded {
 };
 
 // The limits of the design for kernels that accumulate in fp32.
-ErrorLimits limits(const Problem& p) { return p.scheme->error_limits(p.layer.dtype, false); }
+ErrorLimits limits(const Problem& p, std::int64_t tokens) {
+  return p.scheme->error_limits(p.layer.dtype, false).over(tokens);
+}
 
 void expect_close(const Problem& p, const TestInputs& in, IsaLevel level) {
   const RandomExperts experts(p.layer, p.scheme, 3);
@@ -74,8 +76,8 @@ void expect_close(const Problem& p, const TestInputs& in, IsaLevel level) {
   const Numerics numerics = loaded.plan(in.tokens)->identity().numerics;
   const auto truth = plain_layer(p.layer, *p.scheme, numerics, experts, in);
   const Distance d = distance(p.layer, loaded.run(in), truth);
-  EXPECT_LE(d.relative_l2, limits(p).relative_l2) << to_string(level);
-  EXPECT_LE(d.worst_token, limits(p).worst_token) << to_string(level);
+  EXPECT_LE(d.relative_l2, limits(p, in.tokens).relative_l2) << to_string(level);
+  EXPECT_LE(d.worst_token, limits(p, in.tokens).worst_token) << to_string(level);
 }
 
 struct Format {

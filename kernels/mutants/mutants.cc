@@ -13,6 +13,7 @@
 
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/mutants/mutated_experts.h"
+#include "reference/formats/bf16.h"
 
 namespace moegauge {
 namespace {
@@ -226,6 +227,11 @@ void double_weights(const Layer&, std::int64_t, SpoiledInputs& in) {
   for (float& w : in.topk_weights) w *= 2;
 }
 
+// As a kernel that keeps router weights in the activations' type.
+void narrow_weights(const Layer&, std::int64_t, SpoiledInputs& in) {
+  for (float& w : in.topk_weights) w = bf16_to_float(float_to_bf16(w));
+}
+
 void drop_middle_token(const Layer& layer, std::int64_t tokens, SpoiledInputs& in) {
   for (std::int64_t t = 0; t < layer.top_k && tokens > 0; ++t) {
     in.topk_ids[static_cast<std::size_t>(tokens / 2 * layer.top_k + t)] = -1;
@@ -274,6 +280,7 @@ constexpr std::array kMutations = {
     Mutation{.name = "swapped_gate_up", .experts = swapped_gate_up},
     Mutation{.name = "wrong_expert", .harmless = one_expert, .experts = neighbours_weights},
     Mutation{.name = "doubled_router_weight", .inputs = double_weights},
+    Mutation{.name = "narrowed_router_weight", .inputs = narrow_weights},
     Mutation{.name = "shifted_scale", .harmless = one_scale, .experts = shifted_scales},
     Mutation{.name = "dropped_token", .inputs = drop_middle_token},
     Mutation{.name = "bad_row", .output = negate_middle_row},

@@ -89,7 +89,7 @@ TEST_P(Mutants, AreOutsideTheLimitsInOneOfTwoRunsWhereTheirKernelIsWithin) {
   const Outcome right = run_twice(cpu_backend(), p, experts, in);
   const Outcome wrong = run_twice(backend, p, experts, in);
   const auto truth = plain_layer(p.layer, *p.scheme, right.numerics, experts, in);
-  const ErrorLimits limits = p.scheme->error_limits(p.layer.dtype, false);
+  const ErrorLimits limits = p.scheme->error_limits(p.layer.dtype, false).over(in.tokens);
   // Not "<=": a NaN is outside.
   const auto within = [&](const std::vector<std::uint16_t>& y) {
     const Distance d = distance(p.layer, y, truth);

@@ -85,7 +85,8 @@ class OnDevice : public testing::TestWithParam<LayerCase> {
     const ErrorMetrics error = measure_error(values, truth.emulated, truth.magnitude, in.tokens,
                                              layer().hidden_size, {}, layer().dtype);
     const bool reduced = numerics.accumulate == Accumulate::reduced;
-    const ErrorLimits limits = problem_.scheme->error_limits(layer().dtype, reduced);
+    const ErrorLimits limits =
+        problem_.scheme->error_limits(layer().dtype, reduced).over(in.tokens);
     EXPECT_EQ(error.non_finite, 0);
     EXPECT_LE(error.relative_l2, limits.relative_l2);
     EXPECT_LE(error.worst_token, limits.worst_token) << "row " << error.worst_token_row;

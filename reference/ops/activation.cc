@@ -56,7 +56,7 @@ class ActivationOp final : public Op {
                       .exact = std::vector<double>(static_cast<std::size_t>(p.tokens * n)),
                       .magnitude = {},
                       .dtype = p.layer.dtype,
-                      .limits = half_limits(p.layer.dtype),
+                      .limits = half_limits(p.layer.dtype).over(p.tokens),
                       .quantization_of = "the output before it is rounded",
                       .not_compared = rows_with_infinity(gate_up, p.tokens)};
     ThreadPool pool(threads);

@@ -128,7 +128,7 @@ std::unique_ptr<const OpTruth> grouped_truth(const OpProblem& p, std::span<const
                     .exact = std::vector<double>(static_cast<std::size_t>(distinct.count * n)),
                     .magnitude = {},
                     .dtype = p.layer.dtype,
-                    .limits = p.scheme->error_limits(p.layer.dtype, false),
+                    .limits = p.scheme->error_limits(p.layer.dtype, false).over(p.tokens),
                     .quantization_of = drawn ? "operands before quantisation, output unrounded"
                                              : "the output before it is rounded",
                     .truth_row = distinct.truth_row,

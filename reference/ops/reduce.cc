@@ -74,7 +74,7 @@ class Reduce final : public Op {
                       .exact = std::vector<double>(static_cast<std::size_t>(p.tokens * k)),
                       .magnitude = std::vector<double>(static_cast<std::size_t>(p.tokens * k)),
                       .dtype = p.layer.dtype,
-                      .limits = half_limits(p.layer.dtype),
+                      .limits = half_limits(p.layer.dtype).over(p.tokens),
                       .quantization_of = "the output before it is rounded",
                       .not_compared = rows_with_infinity(pairs, p.tokens)};
     ThreadPool pool(threads);

@@ -122,6 +122,16 @@ struct ErrorLimits {
   // error.quantization.relative_l2.
   double total_factor = 1.03;
   double total_applies_above = 0.01;
+  // In place of relative_l2 where fewer than 16 rows are compared, of which one whose output nearly
+  // cancels may be most of the whole; none: the same.
+  std::optional<double> few_rows_l2 = std::nullopt;
+
+  // Of `rows` compared rows.
+  ErrorLimits over(std::int64_t rows) const {
+    ErrorLimits limits = *this;
+    if (rows < 16) limits.relative_l2 = few_rows_l2.value_or(relative_l2);
+    return limits;
+  }
 
   std::optional<double> total(double quantization) const {
     if (!(quantization > total_applies_above)) return std::nullopt;
@@ -143,6 +153,7 @@ class Scheme {
   virtual std::string_view config_dtype() const = 0;
   // `block_shape=` of tuned-config file names, {n, k}; none for schemes without blocks.
   virtual std::optional<std::pair<int, int>> config_block_shape() const = 0;
+  // Hold `over` the rows that are compared.
   virtual ErrorLimits error_limits(Dtype dtype, bool reduced_accumulation) const = 0;
 
   virtual MatrixBytes weight_bytes(const MatrixShape& shape) const = 0;

@@ -138,10 +138,19 @@ TEST(Schemes, ShipTheLimitsOfTheMethod) {
   EXPECT_EQ(limits("fp8_block", Dtype::bf16, false), std::pair(0.0027, 0.01));
   EXPECT_EQ(limits("fp8_ptpc", Dtype::bf16, false), std::pair(0.0055, 0.03));
   EXPECT_EQ(limits("fp8_ptpc", Dtype::bf16, true), std::pair(0.039, 0.065));
-  EXPECT_EQ(limits("bf16", Dtype::bf16, false), std::pair(0.003, 0.01));
-  EXPECT_EQ(limits("w4a16", Dtype::bf16, false), std::pair(0.003, 0.01));
-  EXPECT_EQ(limits("w8a16", Dtype::fp16, false), std::pair(0.0005, 0.002));
-  EXPECT_EQ(limits("fp16", Dtype::fp16, false), std::pair(0.0005, 0.002));
+  EXPECT_EQ(limits("bf16", Dtype::bf16, false), std::pair(0.0014, 0.0074));
+  EXPECT_EQ(limits("w4a16", Dtype::bf16, false), std::pair(0.0014, 0.0074));
+  EXPECT_EQ(limits("w8a16", Dtype::fp16, false), std::pair(0.0005, 0.0012));
+  EXPECT_EQ(limits("fp16", Dtype::fp16, false), std::pair(0.0005, 0.0012));
+}
+
+TEST(Schemes, HoldFewRowsToALimitOfTheirOwnWhereTheyHaveOne) {
+  const ErrorLimits bf16 = make_scheme("bf16")->error_limits(Dtype::bf16, false);
+  EXPECT_EQ(bf16.over(15).relative_l2, 0.0036);
+  EXPECT_EQ(bf16.over(16).relative_l2, 0.0014);
+  EXPECT_EQ(bf16.over(1).worst_token, bf16.worst_token);
+  const ErrorLimits block = make_scheme("fp8_block")->error_limits(Dtype::bf16, false);
+  EXPECT_EQ(block.over(1).relative_l2, block.relative_l2);
 }
 
 TEST(Schemes, TakeTheirMatricesFromTheLayer) {

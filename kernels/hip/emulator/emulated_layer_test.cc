@@ -112,7 +112,8 @@ class Emulated : public testing::TestWithParam<LayerCase> {
   static void expect_close(const Loaded& l, const Output& y, const OwnedInputs& in,
                            const Numerics& numerics) {
     const ErrorMetrics error = error_of(l, y, in, numerics);
-    const ErrorLimits limits = l.problem.scheme->error_limits(l.problem.layer.dtype, false);
+    const ErrorLimits limits =
+        l.problem.scheme->error_limits(l.problem.layer.dtype, false).over(in.tokens);
     EXPECT_EQ(error.non_finite, 0);
     EXPECT_LE(error.relative_l2, limits.relative_l2);
     EXPECT_LE(error.worst_token, limits.worst_token) << "row " << error.worst_token_row;
