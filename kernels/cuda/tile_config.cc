@@ -141,16 +141,16 @@ std::int64_t shared_bytes(const Layer& layer, const CudaScheme& scheme, const Ti
 }
 
 AloneRoom alone_room(const Layer& layer, const CudaScheme& scheme, const TileConfig& c) {
-  const std::int64_t offset = align_up(shared_bytes(layer, scheme, c) - 1024, 16);
   const std::int64_t steps = ceil_div(layer.hidden_size, 128);
   const std::int64_t scales = scheme.microscaling()                 ? 4 * steps
                               : scheme.block_scales()               ? steps
                               : scheme.scales == WeightScales::none ? 0
                                                                     : 1;
-  const std::int64_t wide =
-      scales == 1 && !scheme.block_scales() ? align_up(padded_inter(layer), 16) : 0;
+  const bool channels = scales == 1 && !scheme.block_scales();
+  const std::int64_t offset = align_up(shared_bytes(layer, scheme, c) - 1024, channels ? 1024 : 16);
+  const std::int64_t wide = channels ? ceil_div(padded_inter(layer), 128) * c.token_tile * 128 : 0;
   const std::int64_t row = layer.hidden_size * scheme.element_bytes + scales * 4;
-  const std::int64_t tables = 4 * moe::kInsidePairs * 4 + 64 + c.token_tile * (wide + 4);
+  const std::int64_t tables = wide + 4 * moe::kInsidePairs * 4 + 64 + c.token_tile * 4;
   const std::int64_t room = (moe::kSharedLimit - 1024 - offset - tables) / row;
   const bool ordered = scheme.integers && scheme.integers->ordered;
   if (!c.swap_ab || c.cluster != 1 || ordered || c.token_tile > 16 || room < 1 ||
@@ -173,8 +173,8 @@ bool is_alone(const Layer& layer, const CudaScheme& scheme, const TileConfig& c,
               std::int64_t tokens) {
   // Of wide tokens two are made at once; a second round costs what a kernel less saves.
   const bool rounds = layer.hidden_size > 4096 && tokens > 2;
-  return !rounds && tokens * layer.top_k <= moe::kInsidePairs &&
-         tokens <= alone_room(layer, scheme, c).tokens;
+  const std::int64_t room = alone_room(layer, scheme, c).tokens;  // 0: not for this kind of tile
+  return !rounds && tokens * layer.top_k <= moe::kInsidePairs && room > 0 && tokens <= room;
 }
 
 namespace {

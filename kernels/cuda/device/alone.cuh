@@ -13,18 +13,18 @@ template <class C>
 struct Alone {
   int *pair_expert, *pair_row, *row_token;
   float *row_weight, *warp_max;
-  float* h_scale;    // of the rows of h in `h_codes`
-  float* scales;     // of x: [unit of K or 1][kAloneMost]
-  u8 *codes, *h_codes;  // [kAloneMost, K] as they are multiplied, [kTokenTile, N]
+  float* h_scale;  // of the rows of h in `h_codes`
+  float* scales;   // of x: [unit of K or 1][kAloneMost]
+  u8 *codes, *h_codes;  // [kAloneMost, K] as they are multiplied; [step of N][kTokenTile] of 128 bytes, swizzled
   MOE_DEVICE explicit Alone(u8* shared) {
-    pair_expert = reinterpret_cast<int*>(shared + C::kAloneOffset);
+    h_codes = shared + C::kAloneOffset;
+    pair_expert = reinterpret_cast<int*>(h_codes + C::kAloneWide);
     pair_row = pair_expert + kInsidePairs;
     row_token = pair_row + kInsidePairs;
     row_weight = reinterpret_cast<float*>(row_token + kInsidePairs);
     warp_max = row_weight + kInsidePairs;  // two rounds of 8 warps
     h_scale = warp_max + 16;
-    h_codes = reinterpret_cast<u8*>(h_scale + C::kTokenTile);
-    codes = h_codes + C::kTokenTile * C::kAloneWide;
+    codes = reinterpret_cast<u8*>(h_scale + C::kTokenTile);
     scales = reinterpret_cast<float*>(codes + C::kAloneMost * C::kHidden * C::kElementBytes);
   }
 };
@@ -53,11 +53,35 @@ MOE_DEVICE void clear_other_counters(const LayerArgs& args, u32 set, int lane) {
   for (int i = blockIdx.x * 32 + lane; i < args.counter_words; i += gridDim.x * 32) other[i] = 0;
 }
 
+// What a math thread takes of the tokens, several of them at once, and a pair's weight: asked for before
+// the routing is known, whose own loads take as long.
+template <class C>
+struct TokenLoads {
+  static constexpr int kVectors = ceil_div(C::kHidden, kMathThreads * 8), kAtOnce = kVectors < 8 ? 8 / kVectors : 1;
+  Vec8 v[kAtOnce][kVectors];
+  float weight;
+
+  MOE_DEVICE void load(const LayerArgs& args, int first, int thread) {
+#pragma unroll
+    for (int t = 0; t < kAtOnce; ++t) {
+#pragma unroll
+      for (int i = 0; i < kVectors; ++i) {
+        const int k = (i * kMathThreads + thread) * 8;
+        v[t][i] = Vec8{};
+        if (k < C::kHidden && first + t < args.tokens) v[t][i] = load8(args.x + static_cast<i64>(first + t) * C::kHidden + k);
+      }
+    }
+  }
+  MOE_DEVICE void begin(const LayerArgs& args, int thread) {
+    weight = thread < args.tokens * C::kTopK ? args.topk_weights[thread] : 0.0f;
+    load(args, 0, thread);
+  }
+};
+
 // The row of every pair, in pair order within an expert as prepare has them.
 template <class C>
-MOE_DEVICE void place_pairs(const LayerArgs& args, const Alone<C>& alone, const int* first_row, int pair) {
+MOE_DEVICE void place_pairs(const LayerArgs& args, const Alone<C>& alone, const int* first_row, int pair, float weight) {
   if (pair >= args.tokens * C::kTopK) return;
-  const float weight = args.topk_weights[pair];
   const int expert = alone.pair_expert[pair];
   int row = -1;
   if (expert >= 0) {
@@ -111,27 +135,18 @@ MOE_DEVICE void make_token(const LayerArgs& args, const Alone<C>& alone, const P
   }
 }
 
-// Tables and tokens. All math threads; several tokens' loads are in flight together.
+// Tables and tokens. All math threads.
 template <class C>
-MOE_DEVICE void make_tokens(const LayerArgs& args, u8* shared, const int* first_row, const Place& at) {
-  constexpr int kVectors = ceil_div(C::kHidden, kMathThreads * 8), kAtOnce = kVectors < 8 ? 8 / kVectors : 1;
+MOE_DEVICE void make_tokens(const LayerArgs& args, u8* shared, const int* first_row, const Place& at, TokenLoads<C>& loads) {
+  constexpr int kAtOnce = TokenLoads<C>::kAtOnce;
   const Alone<C> alone(shared);
+  place_pairs<C>(args, alone, first_row, at.thread, loads.weight);
 #pragma unroll 1
   for (int first = 0; first < args.tokens; first += kAtOnce) {
-    Vec8 v[kAtOnce][kVectors];
-#pragma unroll
-    for (int t = 0; t < kAtOnce; ++t) {
-#pragma unroll
-      for (int i = 0; i < kVectors; ++i) {
-        const int k = (i * kMathThreads + at.thread) * 8;
-        v[t][i] = Vec8{};
-        if (k < C::kHidden && first + t < args.tokens) v[t][i] = load8(args.x + static_cast<i64>(first + t) * C::kHidden + k);
-      }
-    }
-    if (first == 0) place_pairs<C>(args, alone, first_row, at.thread);
+    if (first != 0) loads.load(args, first, at.thread);
 #pragma unroll
     for (int t = 0; t < kAtOnce; ++t)
-      if (first + t < args.tokens) make_token<C>(args, alone, at, first + t, v[t]);
+      if (first + t < args.tokens) make_token<C>(args, alone, at, first + t, loads.v[t]);
   }
   sync_tokens<C>();
   if constexpr (C::kDirect) {  // nothing else writes the output of a token without a local expert
@@ -145,18 +160,28 @@ MOE_DEVICE void make_tokens(const LayerArgs& args, u8* shared, const int* first_
 
 // One scale a row of h: every block that multiplies a token tile makes the codes of its rows for itself, once
 // all N columns are in memory. Otherwise one block would make them for all, and all wait for two more
-// exchanges through memory. All math threads, a warp a row.
+// exchanges through memory. They are written as they will be multiplied, no stage holds them. All math
+// threads, a warp a row. Returns where the segment's first step is.
 template <class C>
-MOE_DEVICE void make_codes(const LayerArgs& args, const Segment& s, u8* shared, const Place& at) {
+MOE_DEVICE u32 make_codes(const LayerArgs& args, const Segment& s, u8* shared, const Place& at) {
   const Alone<C> alone(shared);
+  // Of 16 columns and a row of the tile.
+  auto chunk_of = [&](int row, int n) { return alone.h_codes + n / 128 * C::kTokenBytes + row * 128 + ((n / 16 % 8 ^ (row & 7)) << 4); };
   if (at.thread == 0)
     while (load_acquire(counters_of<C>(args, s) + s.token_tile) < C::kWeightTiles1) {
     }
-  sync_tokens<C>();  // and the token warp has done with the codes of the tile before
+  sync_math();  // all know it, and have multiplied the codes of the tile before
   quantise_wide_rows<C>(
       args, s.row + at.thread / 32, s.row + s.rows, 8, at.lane, C::kTensorGiven ? args.tensor_scale[1] : 0.0f,
-      [&](int row) { return alone.h_codes + (row - s.row) * C::kAloneWide; }, [&](int row) { return alone.h_scale + row - s.row; });
-  sync_tokens<C>();
+      [&](int row, int n) { return chunk_of(row - s.row, n) + n % 16; }, [&](int row) { return alone.h_scale + row - s.row; });
+  if constexpr (C::kInter % 128 != 0) {  // columns past the end are multiplied too, by weights of zero
+    constexpr int kPast = (128 - C::kInter % 128) / 16;
+    for (int i = at.thread; i < s.rows * kPast; i += kMathThreads)
+      *reinterpret_cast<uint4*>(chunk_of(i / kPast, C::kInter + i % kPast * 16)) = make_uint4(0, 0, 0, 0);
+  }
+  proxy_fence_shared();  // wgmma reads them by another way
+  sync_math();
+  return smem_address(alone.h_codes) + s.step * C::kTokenBytes;
 }
 
 // Columns of a step of a segment's rows, from this block's own shared memory to a stage, with the swizzle that
@@ -191,16 +216,15 @@ MOE_DEVICE void token_producer_alone(const LayerArgs& args, u8* shared, int lane
       __syncwarp();
       continue;
     }
-    if (s.phase == 1) sync_tokens<C>(), sync_tokens<C>();  // make_codes
 #pragma unroll 1
     for (int step = s.step; step < s.last_step; ++step, ring.advance()) {
       ring.wait_empty(false);
-      u8* to = shared + (ring.tokens() - smem_address(shared));
-      if (C::kChannelScales && s.phase == 1)
-        copy_step<C>(to, step, s.rows, C::kInter, lane, [&](int row) { return alone.h_codes + row * C::kAloneWide; });
-      else copy_step<C>(to, step, s.rows, kRowBytes, lane, [&](int row) { return alone.codes + alone.row_token[s.row + row] * kRowBytes; });
-      proxy_fence_shared();  // wgmma reads them by another way
-      __syncwarp();
+      if (s.phase == 0) {  // in the second make_codes has them
+        u8* to = shared + (ring.tokens() - smem_address(shared));
+        copy_step<C>(to, step, s.rows, kRowBytes, lane, [&](int row) { return alone.codes + alone.row_token[s.row + row] * kRowBytes; });
+        proxy_fence_shared();  // wgmma reads them by another way
+        __syncwarp();
+      }
       if (lane == 0) barrier_arrive(ring.full());
     }
   }

@@ -206,7 +206,7 @@ MOE_DEVICE void math_loop(const LayerArgs& args, u8* shared, int* shared_flag, i
     prefetch<C>(args, s, at, ahead, shared);
     if (at.thread == 0) MOE_STAMP(args, s.phase == 0 ? 4 : 8);
     if constexpr (C::kAlone && C::kChannelScales)
-      if (s.phase == 1) make_codes<C>(args, s, shared, at);
+      if (s.phase == 1) ring.held = make_codes<C>(args, s, shared, at);
     const int steps = s.last_step - s.step;
     if constexpr (C::kIntBits != 0) multiply_integers<C>(ring, steps, sum0, sum1, at);
     else if constexpr (C::kInt8) multiply_int8<C>(ring, steps, sum0, sum1, at.group, at.lane);
@@ -214,6 +214,7 @@ MOE_DEVICE void math_loop(const LayerArgs& args, u8* shared, int* shared_flag, i
     else if constexpr (C::kPromote) multiply_promoted<C>(ring, steps, sum0, sum1, at.group, at.warp, at.lane);
     else multiply_plain<C>(ring, steps, sum0, sum1, at.group, at.lane);
     if (at.thread == 0) MOE_STAMP(args, s.phase == 0 ? 5 : 9);
+    ring.held = 0;
     bool whole = true;
     if constexpr (C::kSplit)
       if (s.parts > 1) whole = join_parts<C>(args, s, sum0, sum1, at, shared_flag);
@@ -314,9 +315,11 @@ __global__ void __launch_bounds__(kLayerThreads, 1) layer_kernel(const __grid_co
     barrier_init_fence();
   }
   [[maybe_unused]] u32 turn = 0;
+  [[maybe_unused]] TokenLoads<C> loads;
   int* pair_expert = nullptr;
   if constexpr (C::kAlone) {
     dependency_wait();  // no kernel of this layer did
+    if (thread >= kProducerThreads) loads.begin(args, thread - kProducerThreads);
     if (warp == 3) turn = load_relaxed(args.turn);
     pair_expert = Alone<C>(shared).pair_expert;
   }
@@ -346,7 +349,7 @@ __global__ void __launch_bounds__(kLayerThreads, 1) layer_kernel(const __grid_co
     registers_raise<kLean ? 232 : 224>();
     dependency_wait();
     if (C::kTensorAmax && blockIdx.x == 0 && thread == kProducerThreads) *args.tensor_amax = 0;  // prepare has read it
-    if constexpr (C::kAlone) make_tokens<C>(args, shared, first_row, Place(thread - kProducerThreads));
+    if constexpr (C::kAlone) make_tokens<C>(args, shared, first_row, Place(thread - kProducerThreads), loads);
     if constexpr (C::kTokenRows) math_loop_rows<C>(args, shared, shared_flag, first_row[C::kExperts]);
     else math_loop<C>(args, shared, shared_flag, first_tile[C::kExperts], first_row[C::kExperts]);
   }

@@ -124,11 +124,13 @@ struct LayerConfig {
 
   // Alone: behind all that, tables of pairs, then tokens as they are multiplied and their scales, for as many
   // tokens as there is room for.
-  static constexpr int kAloneOffset = align_up(kSharedBytes - 1024, 16);
+  // kHeldTokens: and first the codes of a tile's rows of h, step by step as they are multiplied.
+  static constexpr bool kHeldTokens = kAlone && kChannelScales;
+  static constexpr int kAloneOffset = align_up(kSharedBytes - 1024, kChannelScales ? 1024 : 16);
   static constexpr int kAloneScales = kBlockScales ? kSteps1 * kUnits : kChannelScales ? 1 : 0;  // a token
-  static constexpr int kAloneWide = kChannelScales ? align_up(kInter, 16) : 0;  // codes of its row of h
+  static constexpr int kAloneWide = kChannelScales ? kSteps2 * kTokenBytes : 0;
   static constexpr int kAloneRow = kHidden * kElementBytes + kAloneScales * 4;
-  static constexpr int kAloneTableBytes = 4 * kInsidePairs * 4 + 64 + kTokenTile * (kAloneWide + 4);
+  static constexpr int kAloneTableBytes = kAloneWide + 4 * kInsidePairs * 4 + 64 + kTokenTile * 4;
   static constexpr int kAloneRoom = (kSharedLimit - 1024 - kAloneOffset - kAloneTableBytes) / kAloneRow;
   static constexpr bool kAlonePossible = !kTokenRows && !kPairs && !kOrdered && !kTensorAmax && kTokenTile <= 16;
   static constexpr int kAloneMost = !kAlonePossible || kAloneRoom < 1 ? 0 : smallest(kAloneRoom, smallest(kAloneTokens, kAloneColumns / kHidden));
