@@ -34,14 +34,16 @@ struct Prefetched {
 template <class C>
 MOE_DEVICE void prefetch(const LayerArgs& args, const Segment& s, const Place& at, Prefetched<C>& p, [[maybe_unused]] u8* shared) {
   p.column = 1.0f;
-  if (at.thread < s.rows) {
-    const int row = s.row + at.thread;
-    if constexpr (C::kAlone) {
-      const Alone<C> alone(shared);
-      if ((s.phase == 0) == C::kWeightOnInput) p.column = alone.row_weight[row];
-      if (C::kChannelScales && s.phase == 0) p.column *= alone.scales[alone.row_token[row]];
-      if (C::kDirect && s.phase == 1) p.token = alone.row_token[row];
-    } else {
+  if constexpr (C::kAlone) {
+    const Alone<C> alone(shared);
+    const int row = s.phase == 0 ? at.thread < args.tokens && C::kWeightOnInput ? alone.pair_row[at.thread] : -1
+                                 : at.thread < s.rows ? s.row + at.thread : -1;
+    if (row >= 0 && (s.phase == 0) == C::kWeightOnInput) p.column = alone.row_weight[row];
+    if (C::kChannelScales && s.phase == 0 && at.thread < args.tokens) p.column *= alone.scales[at.thread];
+    if (C::kDirect && s.phase == 1 && row >= 0) p.token = alone.row_token[row];
+  } else {
+    if (at.thread < s.rows) {
+      const int row = s.row + at.thread;
       if ((s.phase == 0) == C::kWeightOnInput) p.column = __ldcg(&args.row_weight[row]);
       if (C::kChannelScales && s.phase == 0) p.column *= __ldcg(&args.x_scale[row]);
       if (C::kDirect && s.phase == 1) p.token = __ldcg(&args.row_token[row]);
@@ -162,8 +164,12 @@ MOE_DEVICE void finish_tile(const LayerArgs& args, const Segment& s, Tile<C>& su
     add_bias<C>(args, s, sum1, 1, weight, at);
   }
   if (s.phase == 0) {
-    if constexpr (C::kBlockScales) finish_gate_up_block<C>(args, s, sum0, sum1, scratch, at);
-    else finish_gate_up_wide<C>(args, s, sum0, sum1, scratch, at, shared_flag);
+    auto column_of = [&](int t) {  // of row t of the tile
+      if constexpr (C::kAlone) return Alone<C>(shared).row_token[s.row + t];
+      else return t;
+    };
+    if constexpr (C::kBlockScales) finish_gate_up_block<C>(args, s, sum0, sum1, scratch, at, column_of);
+    else finish_gate_up_wide<C>(args, s, sum0, sum1, scratch, at, shared_flag, column_of);
   } else {
     finish_down<C>(args, s, sum0, 0, scratch, at);
     finish_down<C>(args, s, sum1, 1, scratch, at);
@@ -205,8 +211,10 @@ MOE_DEVICE void math_loop(const LayerArgs& args, u8* shared, int* shared_flag, i
     if (s.phase < 0) break;
     prefetch<C>(args, s, at, ahead, shared);
     if (at.thread == 0) MOE_STAMP(args, s.phase == 0 ? 4 : 8);
-    if constexpr (C::kAlone && C::kChannelScales)
-      if (s.phase == 1) ring.held = make_codes<C>(args, s, shared, at);
+    if constexpr (C::kAlone) {
+      if (s.phase == 0) ring.held = smem_address(Alone<C>(shared).codes) + s.step * C::kTokenBytes;
+      else if constexpr (C::kChannelScales) ring.held = make_codes<C>(args, s, shared, at);
+    }
     const int steps = s.last_step - s.step;
     if constexpr (C::kIntBits != 0) multiply_integers<C>(ring, steps, sum0, sum1, at);
     else if constexpr (C::kInt8) multiply_int8<C>(ring, steps, sum0, sum1, at.group, at.lane);
@@ -335,8 +343,10 @@ __global__ void __launch_bounds__(kLayerThreads, 1) layer_kernel(const __grid_co
       if (lane == 0) weight_producer<C>(args, shared);
     } else if (warp == 1) {
       dependency_wait();
-      if constexpr (C::kAlone) token_producer_alone<C>(args, shared, lane);
-      else if (lane == 0) token_producer<C>(args, shared);
+      if (lane == 0) {
+        if constexpr (C::kAlone) token_producer_alone<C>(args, shared);
+        else token_producer<C>(args, shared);
+      }
     } else if (warp == 2 && C::kBlockScales) {
       dependency_wait();
       if constexpr (C::kAlone) scale_producer_alone<C>(args, shared, lane);

@@ -12,12 +12,12 @@ struct Ring {
   u32 base;      // shared memory address, 1024-byte aligned
   int stage = 0;
   u32 parity = 0;
-  u32 held = 0;  // C::kHeldTokens: where the next step's tokens are, if not in the stage
+  u32 held = 0;  // alone: where the next step's tokens are, if not in the stage
 
   MOE_DEVICE explicit Ring(u32 base_) : base(base_) {}
   MOE_DEVICE u32 weights(int box) const { return base + stage * C::kStageBytes + box * kBoxBytes; }
   MOE_DEVICE u32 tokens() const {
-    if (C::kHeldTokens && held != 0) return held;
+    if (C::kAlone && held != 0) return held;
     return base + stage * C::kStageBytes + C::kTokenOffset;
   }
   MOE_DEVICE u32 scales() const { return base + C::kScaleOffset + stage * C::kScaleBytes; }
@@ -26,7 +26,7 @@ struct Ring {
   MOE_DEVICE u32 peer_empty() const { return base + C::kPeerOffset + stage * 8; }
   MOE_DEVICE void advance() {
     if (++stage == C::kStages) stage = 0, parity ^= 1;
-    if (C::kHeldTokens && held != 0) held += C::kTokenBytes;
+    if (C::kAlone && held != 0) held += C::kTokenBytes;
   }
   MOE_DEVICE void advance(int steps) {
     for (int i = 0; i < steps; ++i) advance();
