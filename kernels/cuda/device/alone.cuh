@@ -58,35 +58,11 @@ MOE_DEVICE void clear_other_counters(const LayerArgs& args, u32 set, int lane) {
   for (int i = blockIdx.x * 32 + lane; i < args.counter_words; i += gridDim.x * 32) other[i] = 0;
 }
 
-// What a math thread takes of the tokens, several of them at once, and a pair's weight: asked for before
-// the routing is known, whose own loads take as long.
-template <class C>
-struct TokenLoads {
-  static constexpr int kVectors = ceil_div(C::kHidden, kMathThreads * 8), kAtOnce = kVectors < 8 ? 8 / kVectors : 1;
-  Vec8 v[kAtOnce][kVectors];
-  float weight;
-
-  MOE_DEVICE void load(const LayerArgs& args, int first, int thread) {
-#pragma unroll
-    for (int t = 0; t < kAtOnce; ++t) {
-#pragma unroll
-      for (int i = 0; i < kVectors; ++i) {
-        const int k = (i * kMathThreads + thread) * 8;
-        v[t][i] = Vec8{};
-        if (k < C::kHidden && first + t < args.tokens) v[t][i] = load8(args.x + static_cast<i64>(first + t) * C::kHidden + k);
-      }
-    }
-  }
-  MOE_DEVICE void begin(const LayerArgs& args, int thread) {
-    weight = thread < args.tokens * C::kTopK ? args.topk_weights[thread] : 0.0f;
-    load(args, 0, thread);
-  }
-};
-
 // The row of every pair, in pair order within an expert as prepare has them.
 template <class C>
-MOE_DEVICE void place_pairs(const LayerArgs& args, const Alone<C>& alone, const int* first_row, int pair, float weight) {
+MOE_DEVICE void place_pairs(const LayerArgs& args, const Alone<C>& alone, const int* first_row, int pair) {
   if (pair >= args.tokens * C::kTopK) return;
+  const float weight = args.topk_weights[pair];
   const int expert = alone.pair_expert[pair];
   int row = -1;
   if (expert >= 0) {
@@ -140,18 +116,27 @@ MOE_DEVICE void make_token(const LayerArgs& args, const Alone<C>& alone, const P
   }
 }
 
-// Tables and tokens. All math threads.
+// Tables and tokens. All math threads; several tokens' loads are in flight together.
 template <class C>
-MOE_DEVICE void make_tokens(const LayerArgs& args, u8* shared, const int* first_row, const Place& at, TokenLoads<C>& loads) {
-  constexpr int kAtOnce = TokenLoads<C>::kAtOnce;
+MOE_DEVICE void make_tokens(const LayerArgs& args, u8* shared, const int* first_row, const Place& at) {
+  constexpr int kVectors = ceil_div(C::kHidden, kMathThreads * 8), kAtOnce = kVectors < 8 ? 8 / kVectors : 1;
   const Alone<C> alone(shared);
-  place_pairs<C>(args, alone, first_row, at.thread, loads.weight);
 #pragma unroll 1
   for (int first = 0; first < args.tokens; first += kAtOnce) {
-    if (first != 0) loads.load(args, first, at.thread);
+    Vec8 v[kAtOnce][kVectors];
+#pragma unroll
+    for (int t = 0; t < kAtOnce; ++t) {
+#pragma unroll
+      for (int i = 0; i < kVectors; ++i) {
+        const int k = (i * kMathThreads + at.thread) * 8;
+        v[t][i] = Vec8{};
+        if (k < C::kHidden && first + t < args.tokens) v[t][i] = load8(args.x + static_cast<i64>(first + t) * C::kHidden + k);
+      }
+    }
+    if (first == 0) place_pairs<C>(args, alone, first_row, at.thread);
 #pragma unroll
     for (int t = 0; t < kAtOnce; ++t)
-      if (first + t < args.tokens) make_token<C>(args, alone, at, first + t, loads.v[t]);
+      if (first + t < args.tokens) make_token<C>(args, alone, at, first + t, v[t]);
   }
   proxy_fence_shared();  // wgmma reads them by another way
   sync_tokens<C>();

@@ -6,6 +6,7 @@
 #include "kernels/cuda/device/combine.cuh"
 #include "kernels/cuda/device/epilogue.cuh"
 #include "kernels/cuda/device/integers.cuh"
+#include "kernels/cuda/device/parts.cuh"
 
 namespace moe {
 
@@ -85,54 +86,6 @@ MOE_DEVICE void add_bias(const LayerArgs& args, const Segment& s, Tile<C>& v, in
     v[4 * j + 2] = (v[4 * j + 2] + bias[1]) * w.x;
     v[4 * j + 3] = (v[4 * j + 3] + bias[1]) * w.y;
   }
-}
-
-// A tile whose K steps were cut: leaves this block's part in memory; true for the
-// block that arrives last, whose registers then hold the sum of all parts in order.
-template <class C>
-MOE_DEVICE bool join_parts(const LayerArgs& args, const Segment& s, Tile<C>& sum0, Tile<C>& sum1, const Place& at,
-                           int* shared_flag) {
-  constexpr int kVectors = C::kTokenTile / 8;
-  float4* parts = reinterpret_cast<float4*>(args.partial) +
-                  static_cast<i64>(s.phase * kMaxSplitUnits + s.cut * s.parts) * (2 * kVectors * kMathThreads) + at.thread;
-  auto slot = [&](int part) { return parts + static_cast<i64>(part) * (2 * kVectors * kMathThreads); };
-  float4* mine = slot(s.part);
-#pragma unroll
-  for (int j = 0; j < kVectors; ++j) {
-    __stcg(mine + j * kMathThreads, make_float4(sum0[4 * j], sum0[4 * j + 1], sum0[4 * j + 2], sum0[4 * j + 3]));
-    __stcg(mine + (kVectors + j) * kMathThreads,
-           make_float4(sum1[4 * j], sum1[4 * j + 1], sum1[4 * j + 2], sum1[4 * j + 3]));
-  }
-  sync_math();
-  if (at.thread == 0) {
-    u32* arrived = counters_of<C>(args, s) + 3 * args.tile_capacity + s.phase * kMaxSplitUnits;
-    *shared_flag = fetch_add_acq_rel(&arrived[s.cut], 1) == static_cast<u32>(s.parts - 1);
-  }
-  sync_math();
-  if (!*shared_flag) return false;
-#pragma unroll
-  for (int i = 0; i < C::kTokenTile / 2; ++i) sum0[i] = sum1[i] = 0.0f;
-  auto add = [&](Tile<C>& sum, const float4& v, int j) {
-    sum[4 * j] += v.x, sum[4 * j + 1] += v.y, sum[4 * j + 2] += v.z, sum[4 * j + 3] += v.w;
-  };
-  constexpr int kAtOnce = C::kTokenTile <= 8 ? 8 : C::kTokenTile <= 16 ? 4 : C::kTokenTile <= 32 ? 2 : 1;
-#pragma unroll 1
-  for (int part = 0; part < s.parts; part += kAtOnce) {
-    float4 v[kAtOnce][2 * kVectors];
-#pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) {
-      if (part + i >= s.parts) break;
-#pragma unroll
-      for (int j = 0; j < 2 * kVectors; ++j) v[i][j] = __ldcg(slot(part + i) + j * kMathThreads);
-    }
-#pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) {
-      if (part + i >= s.parts) break;
-#pragma unroll
-      for (int j = 0; j < kVectors; ++j) add(sum0, v[i][j], j), add(sum1, v[i][kVectors + j], j);
-    }
-  }
-  return true;
 }
 
 template <class C>
@@ -216,7 +169,7 @@ MOE_DEVICE void math_loop(const LayerArgs& args, u8* shared, int* shared_flag, i
       else if constexpr (C::kChannelScales) ring.held = make_codes<C>(args, s, shared, at);
     }
     const int steps = s.last_step - s.step;
-    if constexpr (C::kIntBits != 0) multiply_integers<C>(ring, steps, sum0, sum1, at);
+    if constexpr (C::kIntBits != 0) multiply_integers<C>(ring, steps, C::kAlone && s.phase == 0 ? args.tokens : s.rows, sum0, sum1, at);
     else if constexpr (C::kInt8) multiply_int8<C>(ring, steps, sum0, sum1, at.group, at.lane);
     else if constexpr (C::kMx) multiply_mx<C>(ring, steps, sum0, sum1, at);
     else if constexpr (C::kPromote) multiply_promoted<C>(ring, steps, sum0, sum1, at.group, at.warp, at.lane);
@@ -323,11 +276,9 @@ __global__ void __launch_bounds__(kLayerThreads, 1) layer_kernel(const __grid_co
     barrier_init_fence();
   }
   [[maybe_unused]] u32 turn = 0;
-  [[maybe_unused]] TokenLoads<C> loads;
   int* pair_expert = nullptr;
   if constexpr (C::kAlone) {
     dependency_wait();  // no kernel of this layer did
-    if (thread >= kProducerThreads) loads.begin(args, thread - kProducerThreads);
     if (warp == 3) turn = load_relaxed(args.turn);
     pair_expert = Alone<C>(shared).pair_expert;
   }
@@ -359,7 +310,7 @@ __global__ void __launch_bounds__(kLayerThreads, 1) layer_kernel(const __grid_co
     registers_raise<kLean ? 232 : 224>();
     dependency_wait();
     if (C::kTensorAmax && blockIdx.x == 0 && thread == kProducerThreads) *args.tensor_amax = 0;  // prepare has read it
-    if constexpr (C::kAlone) make_tokens<C>(args, shared, first_row, Place(thread - kProducerThreads), loads);
+    if constexpr (C::kAlone) make_tokens<C>(args, shared, first_row, Place(thread - kProducerThreads));
     if constexpr (C::kTokenRows) math_loop_rows<C>(args, shared, shared_flag, first_row[C::kExperts]);
     else math_loop<C>(args, shared, shared_flag, first_tile[C::kExperts], first_row[C::kExperts]);
   }
