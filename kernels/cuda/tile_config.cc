@@ -141,26 +141,27 @@ std::int64_t shared_bytes(const Layer& layer, const CudaScheme& scheme, const Ti
 }
 
 AloneRoom alone_room(const Layer& layer, const CudaScheme& scheme, const TileConfig& c) {
-  const std::int64_t offset = align_up(shared_bytes(layer, scheme, c) - 1024, 16);
-  const std::int64_t steps = ceil_div(layer.hidden_size, 128);
-  const std::int64_t scales = scheme.microscaling()                 ? 4 * steps
-                              : scheme.block_scales()               ? steps
+  const std::int64_t columns = scheme.integers ? 128 : 128 / scheme.element_bytes;  // of a step
+  const std::int64_t x = ceil_div(layer.hidden_size, columns) * columns * scheme.element_bytes;
+  const std::int64_t groups = ceil_div(layer.hidden_size, 128);
+  const std::int64_t scales = scheme.microscaling()                 ? 4 * groups
+                              : scheme.block_scales()               ? groups
                               : scheme.scales == WeightScales::none ? 0
                                                                     : 1;
-  const std::int64_t wide =
-      scales == 1 && !scheme.block_scales() ? align_up(padded_inter(layer), 16) : 0;
-  const std::int64_t row = layer.hidden_size * scheme.element_bytes + scales * 4;
-  const std::int64_t tables = 4 * moe::kInsidePairs * 4 + 64 + c.token_tile * (wide + 4);
-  const std::int64_t room = (moe::kSharedLimit - 1024 - offset - tables) / row;
+  const bool channels = scales == 1 && !scheme.block_scales();
+  const std::int64_t h = channels ? ceil_div(padded_inter(layer), 128) * 128 : 0;
+  const std::int64_t bytes = align_up(shared_bytes(layer, scheme, c) - 1024, 1024) + 1024 +
+                             c.token_tile * (h + x + 4) + 4 * moe::kInsidePairs * 4 + 64 +
+                             moe::kAloneTokens * scales * 4;
   const bool ordered = scheme.integers && scheme.integers->ordered;
-  if (!c.swap_ab || c.cluster != 1 || ordered || c.token_tile > 16 || room < 1 ||
+  if (!c.swap_ab || c.cluster != 1 || ordered || c.token_tile > 16 || bytes > moe::kSharedLimit ||
       scheme.tensor_scale == TensorScale::from_amax) {
     return {};
   }
   const std::int64_t tokens =
-      std::min<std::int64_t>({room, moe::kAloneTokens, moe::kAloneColumns / layer.hidden_size});
+      std::min<std::int64_t>(moe::kAloneTokens, moe::kAloneColumns / layer.hidden_size);
   if (tokens < 1) return {};
-  return {.tokens = tokens, .shared_bytes = offset + 1024 + tables + tokens * row};
+  return {.tokens = tokens, .shared_bytes = bytes};
 }
 
 std::int64_t shared_bytes_of_launch(const Layer& layer, const CudaScheme& scheme,
@@ -173,8 +174,8 @@ bool is_alone(const Layer& layer, const CudaScheme& scheme, const TileConfig& c,
               std::int64_t tokens) {
   // Of wide tokens two are made at once; a second round costs what a kernel less saves.
   const bool rounds = layer.hidden_size > 4096 && tokens > 2;
-  return !rounds && tokens * layer.top_k <= moe::kInsidePairs &&
-         tokens <= alone_room(layer, scheme, c).tokens;
+  const std::int64_t room = alone_room(layer, scheme, c).tokens;  // 0: not for this kind of tile
+  return !rounds && tokens * layer.top_k <= moe::kInsidePairs && room > 0 && tokens <= room;
 }
 
 namespace {

@@ -97,8 +97,10 @@ TEST_F(TileConfigTest, OneLaunchServesAsManyTokensAsPairsAndSharedMemoryLet) {
   EXPECT_TRUE(alone(wide, *find_scheme(*make_scheme("fp8_ptpc"), wide), 2));
   EXPECT_FALSE(alone(wide, *find_scheme(*make_scheme("fp8_ptpc"), wide), 3));
   // One scale for all of x, and columns sorted for each expert, are prepare's work.
-  EXPECT_FALSE(alone(layer_, *find_scheme(*make_scheme("fp8_tensor"), layer_), 1));
-  EXPECT_FALSE(alone(layer_, *find_scheme(*make_scheme("w4a16_g128_actorder"), layer_), 1));
+  for (const std::int64_t tokens : {0, 1}) {
+    EXPECT_FALSE(alone(layer_, *find_scheme(*make_scheme("fp8_tensor"), layer_), tokens));
+    EXPECT_FALSE(alone(layer_, *find_scheme(*make_scheme("w4a16_g128_actorder"), layer_), tokens));
+  }
 }
 
 TEST_F(TileConfigTest, CandidatesAreServedBeginWithTheDefaultAndAreThereOnce) {

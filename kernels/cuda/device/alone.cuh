@@ -13,26 +13,31 @@ template <class C>
 struct Alone {
   int *pair_expert, *pair_row, *row_token;
   float *row_weight, *warp_max;
-  float* h_scale;    // of the rows of h in `h_codes`
-  float* scales;     // of x: [unit of K or 1][kAloneMost]
-  u8 *codes, *h_codes;  // [kAloneMost, K] as they are multiplied, [kTokenTile, N]
+  float* h_scale;  // of the rows of h in `h_codes`
+  float* scales;   // of x: [unit of K or 1][kAloneMost]
+  // As they are multiplied, [128 bytes of K (or N)][kTokenTile] of 128 bytes, swizzled: tokens, a tile's rows of h.
+  u8 *codes, *h_codes;
   MOE_DEVICE explicit Alone(u8* shared) {
-    pair_expert = reinterpret_cast<int*>(shared + C::kAloneOffset);
+    h_codes = shared + C::kAloneOffset;
+    codes = h_codes + C::kAloneWide;
+    pair_expert = reinterpret_cast<int*>(codes + C::kAloneX);
     pair_row = pair_expert + kInsidePairs;
     row_token = pair_row + kInsidePairs;
     row_weight = reinterpret_cast<float*>(row_token + kInsidePairs);
     warp_max = row_weight + kInsidePairs;  // two rounds of 8 warps
     h_scale = warp_max + 16;
-    h_codes = reinterpret_cast<u8*>(h_scale + C::kTokenTile);
-    codes = h_codes + C::kTokenTile * C::kAloneWide;
-    scales = reinterpret_cast<float*>(codes + C::kAloneMost * C::kHidden * C::kElementBytes);
+    scales = h_scale + C::kTokenTile;
+  }
+  // Of byte `at` of a token or row.
+  static MOE_DEVICE u8* place(u8* of, int row, int at) {
+    return of + at / 128 * (C::kTokenTile * 128) + row * 128 + ((at / 16 % 8 ^ (row & 7)) << 4) + at % 16;
   }
 };
 
-// Barrier 4: math, token and scale warps, once the tables and tokens are there.
+// Barrier 4: math warps, and the scale warp, once the tables and tokens are there.
 template <class C>
 MOE_DEVICE void sync_tokens() {
-  sync_threads(4, kMathThreads + 32 + (C::kBlockScales ? 32 : 0));
+  sync_threads(4, kMathThreads + (C::kBlockScales ? 32 : 0));
 }
 
 // Experts of the pairs and how many each has. All threads.
@@ -88,7 +93,6 @@ MOE_DEVICE void make_token(const LayerArgs& args, const Alone<C>& alone, const P
     for (int w = 0; w < 8; ++w) amax = fmaxf(amax, maxima[w]);
     token_s = row_scale<C>(amax);
   }
-  u8* codes = alone.codes + token * C::kHidden * C::kElementBytes;
 #pragma unroll
   for (int i = 0; i < kVectors; ++i) {
     const int k = (i * kMathThreads + at.thread) * 8;
@@ -104,9 +108,10 @@ MOE_DEVICE void make_token(const LayerArgs& args, const Alone<C>& alone, const P
       } else {
         if (k == 0) alone.scales[token] = s;
       }
-      if (k < C::kHidden) *reinterpret_cast<uint2*>(codes + k) = quantise8<C>(v[i], s, false);
+      if (k < C::kSteps1 * C::kStep) *reinterpret_cast<uint2*>(alone.place(alone.codes, token, k)) = quantise8<C>(v[i], s, false);
     } else {
-      if (k < C::kHidden) *reinterpret_cast<uint4*>(codes + k * 2) = make_uint4(v[i].w[0], v[i].w[1], v[i].w[2], v[i].w[3]);
+      if (k < C::kSteps1 * C::kStep)
+        *reinterpret_cast<uint4*>(alone.place(alone.codes, token, k * 2)) = make_uint4(v[i].w[0], v[i].w[1], v[i].w[2], v[i].w[3]);
     }
   }
 }
@@ -133,6 +138,7 @@ MOE_DEVICE void make_tokens(const LayerArgs& args, u8* shared, const int* first_
     for (int t = 0; t < kAtOnce; ++t)
       if (first + t < args.tokens) make_token<C>(args, alone, at, first + t, v[t]);
   }
+  proxy_fence_shared();  // wgmma reads them by another way
   sync_tokens<C>();
   if constexpr (C::kDirect) {  // nothing else writes the output of a token without a local expert
     for (int token = blockIdx.x; token < args.tokens; token += gridDim.x) {
@@ -145,63 +151,45 @@ MOE_DEVICE void make_tokens(const LayerArgs& args, u8* shared, const int* first_
 
 // One scale a row of h: every block that multiplies a token tile makes the codes of its rows for itself, once
 // all N columns are in memory. Otherwise one block would make them for all, and all wait for two more
-// exchanges through memory. All math threads, a warp a row.
+// exchanges through memory. They are written as they will be multiplied, no stage holds them. All math
+// threads, a warp a row. Returns where the segment's first step is.
 template <class C>
-MOE_DEVICE void make_codes(const LayerArgs& args, const Segment& s, u8* shared, const Place& at) {
+MOE_DEVICE u32 make_codes(const LayerArgs& args, const Segment& s, u8* shared, const Place& at) {
   const Alone<C> alone(shared);
   if (at.thread == 0)
     while (load_acquire(counters_of<C>(args, s) + s.token_tile) < C::kWeightTiles1) {
     }
-  sync_tokens<C>();  // and the token warp has done with the codes of the tile before
+  sync_math();  // all know it, and have multiplied the codes of the tile before
   quantise_wide_rows<C>(
       args, s.row + at.thread / 32, s.row + s.rows, 8, at.lane, C::kTensorGiven ? args.tensor_scale[1] : 0.0f,
-      [&](int row) { return alone.h_codes + (row - s.row) * C::kAloneWide; }, [&](int row) { return alone.h_scale + row - s.row; });
-  sync_tokens<C>();
-}
-
-// Columns of a step of a segment's rows, from this block's own shared memory to a stage, with the swizzle that
-// the copy engine would give them. row_at(row): where a row begins; it has `bytes`. A warp.
-template <class C, class RowAt>
-MOE_DEVICE void copy_step(u8* to, int step, int rows, int bytes, int lane, RowAt row_at) {
-#pragma unroll
-  for (int i = lane; i < C::kTokenBytes / 16; i += 32) {
-    const int chunk = i % 8, row = i / 8 % C::kTokenTile, box = i / (8 * C::kTokenTile);
-    const int at = (step * C::kTokenBoxes + box) * 128 + chunk * 16;
-    uint4 v = make_uint4(0, 0, 0, 0);
-    if (row < rows && at < bytes) v = *reinterpret_cast<const uint4*>(row_at(row) + at);
-    *reinterpret_cast<uint4*>(to + (box * C::kTokenTile + row) * 128 + ((chunk ^ (row & 7)) << 4)) = v;
+      [&](int row, int n) { return alone.place(alone.h_codes, row - s.row, n); }, [&](int row) { return alone.h_scale + row - s.row; });
+  if constexpr (C::kInter % 128 != 0) {  // columns past the end are multiplied too, by weights of zero
+    constexpr int kPast = (128 - C::kInter % 128) / 16;
+    for (int i = at.thread; i < s.rows * kPast; i += kMathThreads)
+      *reinterpret_cast<uint4*>(alone.place(alone.h_codes, i / kPast, C::kInter + i % kPast * 16)) = make_uint4(0, 0, 0, 0);
   }
+  proxy_fence_shared();  // wgmma reads them by another way
+  sync_math();
+  return smem_address(alone.h_codes) + s.step * C::kTokenBytes;
 }
 
-// As token_producer, all lanes.
+// As token_producer. What the block has made for itself no stage has to hold. One lane.
 template <class C>
-MOE_DEVICE void token_producer_alone(const LayerArgs& args, u8* shared, int lane) {
-  constexpr int kRowBytes = C::kHidden * C::kElementBytes;
+MOE_DEVICE void token_producer_alone(const LayerArgs& args, u8* shared) {
   Ring<C> ring(smem_address(shared));
   SegmentQueue<C> queue(shared);
-  const Alone<C> alone(shared);
   const u64 policy = policy_evict_last();
   Segment s;
   MOE_STAMP(args, 2);
-  sync_tokens<C>();
-  while (queue.take(s, true, lane)) {
+  while (queue.take(s, false, 0)) {
     if (!C::kChannelScales && s.phase == 1) {
-      if (lane == 0) load_rows<C>(args, s, ring, policy);
-      else ring.advance(s.last_step - s.step);
-      __syncwarp();
+      load_rows<C>(args, s, ring, policy);
       continue;
     }
-    if (s.phase == 1) sync_tokens<C>(), sync_tokens<C>();  // make_codes
 #pragma unroll 1
     for (int step = s.step; step < s.last_step; ++step, ring.advance()) {
       ring.wait_empty(false);
-      u8* to = shared + (ring.tokens() - smem_address(shared));
-      if (C::kChannelScales && s.phase == 1)
-        copy_step<C>(to, step, s.rows, C::kInter, lane, [&](int row) { return alone.h_codes + row * C::kAloneWide; });
-      else copy_step<C>(to, step, s.rows, kRowBytes, lane, [&](int row) { return alone.codes + alone.row_token[s.row + row] * kRowBytes; });
-      proxy_fence_shared();  // wgmma reads them by another way
-      __syncwarp();
-      if (lane == 0) barrier_arrive(ring.full());
+      barrier_arrive(ring.full());
     }
   }
 }
@@ -218,7 +206,7 @@ MOE_DEVICE void scale_producer_alone(const LayerArgs& args, u8* shared, int lane
     if (s.phase == 1) wait_for_rows<C>(args, s);
     [[maybe_unused]] const float* weight = nullptr;
     if constexpr (C::kScaleGroups != 0) weight = weight_scale_row<C>(args, s, lane % C::kScaleGroups);
-    const int token = s.phase == 0 && lane < s.rows ? alone.row_token[s.row + lane] : 0;
+    const int token = lane < args.tokens ? lane : 0;
     for (int step = s.step; step < s.last_step; ++step) {
       barrier_wait(ring.empty(), ring.parity ^ 1);
       const u32 dst = ring.scales();

@@ -23,10 +23,10 @@ struct Scratch {
 
 // Stores one warpgroup's 64 rows by kTokenTile tokens as 16-bit rows of tokens:
 // dst points at (token 0, this block's first column); columns from `limit` on are
-// outside the matrix. row_of maps a token of the tile to its row of dst.
-template <class C, class RowOf>
+// outside the matrix. row_of maps a token of the tile to its row of dst, column_of to its column of v.
+template <class C, class RowOf, class ColumnOf>
 MOE_DEVICE void store_half(const Tile<C>& v, const Scratch<C>& scratch, const Place& at, u16* dst, i64 pitch, int rows,
-                           int limit, RowOf row_of) {
+                           int limit, RowOf row_of, ColumnOf column_of) {
   u8* staging = scratch.staging + at.group * C::kStageTokens * 128;
   const u32 staging_address = smem_address(staging);
   const int in_group = at.thread % 128;
@@ -57,7 +57,8 @@ MOE_DEVICE void store_half(const Tile<C>& v, const Scratch<C>& scratch, const Pl
 #pragma unroll
     for (int t = in_group / 8; t < kWidth; t += 16) {
       if (t0 + t < rows && chunk * 8 < limit) {
-        const uint4 line = *reinterpret_cast<const uint4*>(staging + t * 128 + ((chunk ^ (t & 7)) << 4));
+        const int c = column_of(t);
+        const uint4 line = *reinterpret_cast<const uint4*>(staging + c * 128 + ((chunk ^ (c & 7)) << 4));
         *reinterpret_cast<uint4*>(dst + row_of(t0 + t) * pitch + chunk * 8) = line;
       }
     }
@@ -72,9 +73,9 @@ MOE_DEVICE void publish(u32* counter, const Place& at) {
 
 // Block FP8: activation, amax over the 128 columns of both warpgroups (microscaling: over the 32 of two
 // warps), E4M3.
-template <class C>
+template <class C, class ColumnOf>
 MOE_DEVICE void finish_gate_up_block(const LayerArgs& args, const Segment& s, Tile<C>& gate, const Tile<C>& up,
-                                     const Scratch<C>& scratch, const Place& at) {
+                                     const Scratch<C>& scratch, const Place& at, ColumnOf column_of) {
   activate<C, 2>(args, gate, up);
   float* mine = scratch.warp_max + (at.group * 4 + at.warp) * C::kTokenTile;
 #pragma unroll
@@ -93,11 +94,13 @@ MOE_DEVICE void finish_gate_up_block(const LayerArgs& args, const Segment& s, Ti
 #pragma unroll
   for (int i = at.thread; i < C::kUnits * C::kTokenTile; i += kMathThreads) {
     const int unit = i / C::kTokenTile, token = i % C::kTokenTile;
+    if (C::kAlone && token >= s.rows) continue;  // no column is its
+    const int column = column_of(token);
     float amax = 0.0f;
 #pragma unroll
-    for (int w = 0; w < kWarps; ++w) amax = fmaxf(amax, scratch.warp_max[(unit * kWarps + w) * C::kTokenTile + token]);
+    for (int w = 0; w < kWarps; ++w) amax = fmaxf(amax, scratch.warp_max[(unit * kWarps + w) * C::kTokenTile + column]);
     const float scale = unit_scale<C>(amax);
-    scratch.unit_inverse[i] = 1.0f / scale;
+    scratch.unit_inverse[unit * C::kTokenTile + column] = 1.0f / scale;
     if (token < s.rows) args.h_scale[static_cast<i64>(s.weight_tile * C::kUnits + unit) * args.row_pitch + s.row + token] = scale;
   }
   sync_math();
@@ -121,7 +124,7 @@ MOE_DEVICE void finish_gate_up_block(const LayerArgs& args, const Segment& s, Ti
   for (int t = at.thread / 8; t < C::kTokenTile; t += 32)
     if (t < s.rows && first_column < C::kInter)
       *reinterpret_cast<uint4*>(args.h_rows + static_cast<i64>(s.row + t) * C::kInter + first_column) =
-          *reinterpret_cast<const uint4*>(scratch.staging + t * C::kQuantPitch + chunk * 16);
+          *reinterpret_cast<const uint4*>(scratch.staging + column_of(t) * C::kQuantPitch + chunk * 16);
   publish(counters_of<C>(args, s) + s.token_tile, at);
 }
 
@@ -134,14 +137,14 @@ MOE_DEVICE void quantise_rows(const LayerArgs& args, const Segment& s, const Pla
 }
 
 // 16-bit activations in memory, as they stay or on their way to per-token codes.
-template <class C>
+template <class C, class ColumnOf>
 MOE_DEVICE void finish_gate_up_wide(const LayerArgs& args, const Segment& s, Tile<C>& gate, const Tile<C>& up,
-                                    const Scratch<C>& scratch, const Place& at, int* shared_flag) {
+                                    const Scratch<C>& scratch, const Place& at, int* shared_flag, ColumnOf column_of) {
   activate<C, 2>(args, gate, up);
   const int column = s.weight_tile * 128 + at.group * 64;
   u16* dst = (C::kChannelScales ? args.h_wide : reinterpret_cast<u16*>(args.h_rows)) +
              static_cast<i64>(s.row) * C::kInter + column;
-  store_half<C>(gate, scratch, at, dst, C::kInter, s.rows, C::kInter - column, [](int t) { return static_cast<i64>(t); });
+  store_half<C>(gate, scratch, at, dst, C::kInter, s.rows, C::kInter - column, [](int t) { return static_cast<i64>(t); }, column_of);
   if constexpr (C::kTensorAmax) return;  // quantise_tensor does the rest
   if constexpr (C::kChannelScales && !C::kAlone) {
     sync_math();
@@ -160,12 +163,13 @@ template <class C>
 MOE_DEVICE void finish_down(const LayerArgs& args, const Segment& s, const Tile<C>& v, int box, const Scratch<C>& scratch,
                             const Place& at) {
   const int column = s.weight_tile * 256 + box * 128 + at.group * 64;
+  auto itself = [](int t) { return t; };
   if (C::kDirect) {
     store_half<C>(v, scratch, at, args.y + column, C::kHidden, s.rows, C::kHidden - column,
-                  [&](int t) { return static_cast<i64>(scratch.column_token[t]); });
+                  [&](int t) { return static_cast<i64>(scratch.column_token[t]); }, itself);
   } else {
     store_half<C>(v, scratch, at, args.pair_out + static_cast<i64>(s.row) * C::kHidden + column, C::kHidden, s.rows,
-                  C::kHidden - column, [](int t) { return static_cast<i64>(t); });
+                  C::kHidden - column, [](int t) { return static_cast<i64>(t); }, itself);
   }
 }
 

@@ -90,12 +90,12 @@ MOE_DEVICE void integers_of_words(u32 (&a)[4], u32 low, u32 high, const IntZero&
 }
 
 // sum += part times the scales of a thread's two rows.
-template <class C>
-MOE_DEVICE void add_scaled(Tile<C>& sum, const Tile<C>& part, u32 scales) {
+template <class C, int W>
+MOE_DEVICE void add_scaled(Tile<C>& sum, const float (&part)[W / 2], u32 scales) {
   using Scale = Half<C::kFp16 && !C::kE2m1>;  // E8M0 fits bf16 only
   const float s0 = Scale::low(scales), s1 = Scale::high(scales);
 #pragma unroll
-  for (int j = 0; j < C::kTokenTile / 8; ++j) {
+  for (int j = 0; j < W / 8; ++j) {
     sum[4 * j] = fmaf(part[4 * j], s0, sum[4 * j]);
     sum[4 * j + 1] = fmaf(part[4 * j + 1], s0, sum[4 * j + 1]);
     sum[4 * j + 2] = fmaf(part[4 * j + 2], s1, sum[4 * j + 2]);
@@ -103,14 +103,15 @@ MOE_DEVICE void add_scaled(Tile<C>& sum, const Tile<C>& part, u32 scales) {
   }
 }
 
+// W: the columns that are multiplied, all of a tile's or fewer.
 // A stage's work is cut into pieces of up to 64 columns. While the tensor cores work on one, the
 // next one's codes are turned into integers. Up to 64 tokens a piece has both boxes, whose products
 // alternate, so that no instruction waits for the sum of the one before; beyond that registers hold
 // the sums of one group and box only, and pieces of the boxes' groups take turns.
-template <class C>
+template <class C, int W>
 struct IntPieces {
-  static constexpr int kBoxes = C::kTokenTile <= 64 ? 2 : 1;  // of a piece
-  static constexpr bool kNarrow = C::kGroup < 128 || (kBoxes == 2 && (C::kTokenTile > 48 || C::kIntBits == 8));
+  static constexpr int kBoxes = W <= 64 ? 2 : 1;  // of a piece
+  static constexpr bool kNarrow = C::kGroup < 128 || (kBoxes == 2 && (W > 48 || C::kIntBits == 8));
   static constexpr int kInstructions = kNarrow ? 2 : 4;  // of 16 columns, in a piece and box
   static constexpr int kPerGroup = C::kGroup / 16 / kInstructions, kTurns = 2 / kBoxes;
   static constexpr int kCount = kIntStep / 16 / kInstructions * kTurns;  // in a stage
@@ -128,13 +129,13 @@ struct IntPieces {
 };
 
 // A thread's codes of one piece, by box.
-template <class C>
+template <class C, int W>
 struct IntCodes {
-  uint4 line[IntPieces<C>::kBoxes][IntPieces<C>::kLines];
+  uint4 line[IntPieces<C, W>::kBoxes][IntPieces<C, W>::kLines];
 };
-template <class C, int piece>
-MOE_DEVICE void load_codes(IntCodes<C>& codes, u32 chunk, const Place& at) {
-  using P = IntPieces<C>;
+template <class C, int W, int piece>
+MOE_DEVICE void load_codes(IntCodes<C, W>& codes, u32 chunk, const Place& at) {
+  using P = IntPieces<C, W>;
   constexpr int i = P::instruction(piece);
   // The second half of a line whose first half was the piece before.
   if (P::kBoxes == 2 && P::kLines == 1 && i % 4 != 0) return;
@@ -150,11 +151,11 @@ MOE_DEVICE void load_codes(IntCodes<C>& codes, u32 chunk, const Place& at) {
 }
 
 // The A operands of one piece and box.
-template <class C>
-MOE_DEVICE void convert_codes(u32 (&a)[IntPieces<C>::kInstructions][4], const uint4 (&lines)[IntPieces<C>::kLines],
+template <class C, int W>
+MOE_DEVICE void convert_codes(u32 (&a)[IntPieces<C, W>::kInstructions][4], const uint4 (&lines)[IntPieces<C, W>::kLines],
                               const IntZero& zero, int first) {
 #pragma unroll
-  for (int k = 0; k < IntPieces<C>::kInstructions; ++k) {
+  for (int k = 0; k < IntPieces<C, W>::kInstructions; ++k) {
     const int i = first + k;
     if constexpr (C::kIntBits == 4) {
       const uint4& line = lines[0];
@@ -169,49 +170,49 @@ MOE_DEVICE void convert_codes(u32 (&a)[IntPieces<C>::kInstructions][4], const ui
 }
 
 // The group summed last: of both boxes, or of kBox.
-template <class C, int kBox>
-MOE_DEVICE void add_finished(Tile<C>& sum0, Tile<C>& sum1, Tile<C> (&part)[IntPieces<C>::kBoxes], const u32 (&scales)[2]) {
+template <class C, int W, int kBox>
+MOE_DEVICE void add_finished(Tile<C>& sum0, Tile<C>& sum1, float (&part)[IntPieces<C, W>::kBoxes][W / 2], const u32 (&scales)[2]) {
   wgmma_wait<0>();
 #pragma unroll
-  for (int b = 0; b < IntPieces<C>::kBoxes; ++b) wgmma_pin(part[b]);
-  if constexpr (IntPieces<C>::kBoxes == 2) {
-    add_scaled<C>(sum0, part[0], scales[0]);
-    add_scaled<C>(sum1, part[1], scales[1]);
+  for (int b = 0; b < IntPieces<C, W>::kBoxes; ++b) wgmma_pin(part[b]);
+  if constexpr (IntPieces<C, W>::kBoxes == 2) {
+    add_scaled<C, W>(sum0, part[0], scales[0]);
+    add_scaled<C, W>(sum1, part[1], scales[1]);
   } else if constexpr (kBox == 0) {
-    add_scaled<C>(sum0, part[0], scales[0]);
+    add_scaled<C, W>(sum0, part[0], scales[0]);
   } else {
-    add_scaled<C>(sum1, part[0], scales[1]);
+    add_scaled<C, W>(sum1, part[0], scales[1]);
   }
 }
 
 // What goes from one piece to the next.
-template <class C>
+template <class C, int W>
 struct IntProgress {
-  Tile<C> part[IntPieces<C>::kBoxes];
+  float part[IntPieces<C, W>::kBoxes][W / 2];
   u32 scales[2] = {0, 0};  // of the group being summed, for each box; none yet
-  IntZero zero[IntPieces<C>::kBoxes];
-  IntCodes<C> next;
+  IntZero zero[IntPieces<C, W>::kBoxes];
+  IntCodes<C, W> next;
   u32 previous = 0;  // the stage before this one, by its barrier
 };
 
 // A stage from `piece` on. A recursion, since a loop over pieces must never stay one: each has A
 // registers of its own, which are written while those of the one before are being read.
-template <class C, int piece>
-MOE_DEVICE void multiply_pieces(const Ring<C>& ring, IntProgress<C>& p, Tile<C>& sum0, Tile<C>& sum1, u32 place, const Place& at) {
+template <class C, int W, int piece>
+MOE_DEVICE void multiply_pieces(const Ring<C>& ring, IntProgress<C, W>& p, Tile<C>& sum0, Tile<C>& sum1, u32 place, const Place& at) {
   const u32 chunk = ring.weights(0), tokens = ring.tokens();
-  using P = IntPieces<C>;
+  using P = IntPieces<C, W>;
   constexpr int start = P::instruction(piece), box = P::box(piece);
   constexpr bool first = P::first(piece);
-  const IntCodes<C> codes = p.next;
-  if constexpr (piece + 1 < P::kCount) load_codes<C, piece + 1>(p.next, chunk, at);
+  const IntCodes<C, W> codes = p.next;
+  if constexpr (piece + 1 < P::kCount) load_codes<C, W, piece + 1>(p.next, chunk, at);
   u32 a[P::kBoxes][P::kInstructions][4];
 #pragma unroll
   for (int b = 0; b < P::kBoxes; ++b) {
     if (C::kZeroPoints && first)
       p.zero[b] = int_zero<C>(shared_half(chunk + P::kZeroOffset + P::group(piece) * kIntRows + place * 4 + (box + b) * 2));
-    convert_codes<C>(a[b], codes.line[b], p.zero[b], start % 4);
+    convert_codes<C, W>(a[b], codes.line[b], p.zero[b], start % 4);
   }
-  if constexpr (first) add_finished<C, 1 - box>(sum0, sum1, p.part, p.scales);
+  if constexpr (first) add_finished<C, W, 1 - box>(sum0, sum1, p.part, p.scales);
   if (piece == 0) {  // nothing reads the stage before this one any more
     if (p.previous != 0 && Ring<C>::releases(at.lane)) Ring<C>::release(p.previous);
     p.previous = ring.empty();
@@ -225,8 +226,8 @@ MOE_DEVICE void multiply_pieces(const Ring<C>& ring, IntProgress<C>& p, Tile<C>&
     const u32 token = wgmma_descriptor(tokens + i / 4 * (C::kTokenTile * 128)) + 2 * (i % 4);
 #pragma unroll
     for (int b = 0; b < P::kBoxes; ++b) {
-      if constexpr (C::kFp16) Wgmma<C::kTokenTile>::f16_registers(p.part[b], a[b][k], token, !(first && k == 0));
-      else Wgmma<C::kTokenTile>::bf16_registers(p.part[b], a[b][k], token, !(first && k == 0));
+      if constexpr (C::kFp16) Wgmma<W>::f16_registers(p.part[b], a[b][k], token, !(first && k == 0));
+      else Wgmma<W>::bf16_registers(p.part[b], a[b][k], token, !(first && k == 0));
     }
   }
   wgmma_commit();
@@ -237,30 +238,41 @@ MOE_DEVICE void multiply_pieces(const Ring<C>& ring, IntProgress<C>& p, Tile<C>&
     for (int b = 0; b < P::kBoxes; ++b)
       p.scales[box + b] = shared_word(chunk + P::kScaleOffset + P::group(piece) * (2 * kIntRows) + place * 8 + (box + b) * 4);
   }
-  if constexpr (piece + 1 < P::kCount) multiply_pieces<C, piece + 1>(ring, p, sum0, sum1, place, at);
+  if constexpr (piece + 1 < P::kCount) multiply_pieces<C, W, piece + 1>(ring, p, sum0, sum1, place, at);
 }
 
-template <class C>
+template <class C, int W>
 MOE_DEVICE void multiply_integers(Ring<C>& ring, int steps, Tile<C>& sum0, Tile<C>& sum1, const Place& at) {
-  IntProgress<C> p;
+  IntProgress<C, W> p;
 #pragma unroll
   for (int i = 0; i < C::kTokenTile / 2; ++i) sum0[i] = sum1[i] = 0.0f;
 #pragma unroll
-  for (int b = 0; b < IntPieces<C>::kBoxes; ++b) {
+  for (int b = 0; b < IntPieces<C, W>::kBoxes; ++b) {
     p.zero[b] = int_zero<C>(0);
 #pragma unroll
-    for (int i = 0; i < C::kTokenTile / 2; ++i) p.part[b][i] = 0.0f;
+    for (int i = 0; i < W / 2; ++i) p.part[b][i] = 0.0f;
   }
   const u32 place = (at.group * 4 + at.warp) * 8 + at.lane / 4;
 #pragma unroll 1
   for (int step = 0; step < steps; ++step) {
     barrier_wait(ring.full(), ring.parity);
-    load_codes<C, 0>(p.next, ring.weights(0), at);
-    multiply_pieces<C, 0>(ring, p, sum0, sum1, place, at);
+    load_codes<C, W, 0>(p.next, ring.weights(0), at);
+    multiply_pieces<C, W, 0>(ring, p, sum0, sum1, place, at);
     ring.advance();
   }
-  add_finished<C, 1>(sum0, sum1, p.part, p.scales);
+  add_finished<C, W, 1>(sum0, sum1, p.part, p.scales);
   if (Ring<C>::releases(at.lane)) Ring<C>::release(p.previous);
+}
+
+// What a tile's products cost goes by the columns of an instruction, and its rows are often fewer than it has room for.
+MOE_BOTH constexpr int fewer_columns(int tile) {
+  return tile == 16 ? 8 : tile == 24 ? 16 : tile == 48 ? 32 : tile == 64 ? 48 : tile == 80 ? 64 : tile == 96 ? 80 : tile;
+}
+template <class C>
+MOE_DEVICE void multiply_integers(Ring<C>& ring, int steps, int columns, Tile<C>& sum0, Tile<C>& sum1, const Place& at) {
+  constexpr int kFewer = fewer_columns(C::kTokenTile);
+  if (kFewer < C::kTokenTile && columns <= kFewer) multiply_integers<C, kFewer>(ring, steps, sum0, sum1, at);
+  else multiply_integers<C, C::kTokenTile>(ring, steps, sum0, sum1, at);
 }
 
 }  // namespace moe

@@ -6,6 +6,7 @@
 #include "kernels/cuda/device/combine.cuh"
 #include "kernels/cuda/device/epilogue.cuh"
 #include "kernels/cuda/device/integers.cuh"
+#include "kernels/cuda/device/parts.cuh"
 
 namespace moe {
 
@@ -34,14 +35,16 @@ struct Prefetched {
 template <class C>
 MOE_DEVICE void prefetch(const LayerArgs& args, const Segment& s, const Place& at, Prefetched<C>& p, [[maybe_unused]] u8* shared) {
   p.column = 1.0f;
-  if (at.thread < s.rows) {
-    const int row = s.row + at.thread;
-    if constexpr (C::kAlone) {
-      const Alone<C> alone(shared);
-      if ((s.phase == 0) == C::kWeightOnInput) p.column = alone.row_weight[row];
-      if (C::kChannelScales && s.phase == 0) p.column *= alone.scales[alone.row_token[row]];
-      if (C::kDirect && s.phase == 1) p.token = alone.row_token[row];
-    } else {
+  if constexpr (C::kAlone) {
+    const Alone<C> alone(shared);
+    const int row = s.phase == 0 ? at.thread < args.tokens && C::kWeightOnInput ? alone.pair_row[at.thread] : -1
+                                 : at.thread < s.rows ? s.row + at.thread : -1;
+    if (row >= 0 && (s.phase == 0) == C::kWeightOnInput) p.column = alone.row_weight[row];
+    if (C::kChannelScales && s.phase == 0 && at.thread < args.tokens) p.column *= alone.scales[at.thread];
+    if (C::kDirect && s.phase == 1 && row >= 0) p.token = alone.row_token[row];
+  } else {
+    if (at.thread < s.rows) {
+      const int row = s.row + at.thread;
       if ((s.phase == 0) == C::kWeightOnInput) p.column = __ldcg(&args.row_weight[row]);
       if (C::kChannelScales && s.phase == 0) p.column *= __ldcg(&args.x_scale[row]);
       if (C::kDirect && s.phase == 1) p.token = __ldcg(&args.row_token[row]);
@@ -85,54 +88,6 @@ MOE_DEVICE void add_bias(const LayerArgs& args, const Segment& s, Tile<C>& v, in
   }
 }
 
-// A tile whose K steps were cut: leaves this block's part in memory; true for the
-// block that arrives last, whose registers then hold the sum of all parts in order.
-template <class C>
-MOE_DEVICE bool join_parts(const LayerArgs& args, const Segment& s, Tile<C>& sum0, Tile<C>& sum1, const Place& at,
-                           int* shared_flag) {
-  constexpr int kVectors = C::kTokenTile / 8;
-  float4* parts = reinterpret_cast<float4*>(args.partial) +
-                  static_cast<i64>(s.phase * kMaxSplitUnits + s.cut * s.parts) * (2 * kVectors * kMathThreads) + at.thread;
-  auto slot = [&](int part) { return parts + static_cast<i64>(part) * (2 * kVectors * kMathThreads); };
-  float4* mine = slot(s.part);
-#pragma unroll
-  for (int j = 0; j < kVectors; ++j) {
-    __stcg(mine + j * kMathThreads, make_float4(sum0[4 * j], sum0[4 * j + 1], sum0[4 * j + 2], sum0[4 * j + 3]));
-    __stcg(mine + (kVectors + j) * kMathThreads,
-           make_float4(sum1[4 * j], sum1[4 * j + 1], sum1[4 * j + 2], sum1[4 * j + 3]));
-  }
-  sync_math();
-  if (at.thread == 0) {
-    u32* arrived = counters_of<C>(args, s) + 3 * args.tile_capacity + s.phase * kMaxSplitUnits;
-    *shared_flag = fetch_add_acq_rel(&arrived[s.cut], 1) == static_cast<u32>(s.parts - 1);
-  }
-  sync_math();
-  if (!*shared_flag) return false;
-#pragma unroll
-  for (int i = 0; i < C::kTokenTile / 2; ++i) sum0[i] = sum1[i] = 0.0f;
-  auto add = [&](Tile<C>& sum, const float4& v, int j) {
-    sum[4 * j] += v.x, sum[4 * j + 1] += v.y, sum[4 * j + 2] += v.z, sum[4 * j + 3] += v.w;
-  };
-  constexpr int kAtOnce = C::kTokenTile <= 8 ? 8 : C::kTokenTile <= 16 ? 4 : C::kTokenTile <= 32 ? 2 : 1;
-#pragma unroll 1
-  for (int part = 0; part < s.parts; part += kAtOnce) {
-    float4 v[kAtOnce][2 * kVectors];
-#pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) {
-      if (part + i >= s.parts) break;
-#pragma unroll
-      for (int j = 0; j < 2 * kVectors; ++j) v[i][j] = __ldcg(slot(part + i) + j * kMathThreads);
-    }
-#pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) {
-      if (part + i >= s.parts) break;
-#pragma unroll
-      for (int j = 0; j < kVectors; ++j) add(sum0, v[i][j], j), add(sum1, v[i][kVectors + j], j);
-    }
-  }
-  return true;
-}
-
 template <class C>
 MOE_DEVICE void finish_tile(const LayerArgs& args, const Segment& s, Tile<C>& sum0, Tile<C>& sum1,
                             const Scratch<C>& scratch, const Place& at, const Prefetched<C>& p, int* shared_flag,
@@ -162,8 +117,12 @@ MOE_DEVICE void finish_tile(const LayerArgs& args, const Segment& s, Tile<C>& su
     add_bias<C>(args, s, sum1, 1, weight, at);
   }
   if (s.phase == 0) {
-    if constexpr (C::kBlockScales) finish_gate_up_block<C>(args, s, sum0, sum1, scratch, at);
-    else finish_gate_up_wide<C>(args, s, sum0, sum1, scratch, at, shared_flag);
+    auto column_of = [&](int t) {  // of row t of the tile
+      if constexpr (C::kAlone) return Alone<C>(shared).row_token[s.row + t];
+      else return t;
+    };
+    if constexpr (C::kBlockScales) finish_gate_up_block<C>(args, s, sum0, sum1, scratch, at, column_of);
+    else finish_gate_up_wide<C>(args, s, sum0, sum1, scratch, at, shared_flag, column_of);
   } else {
     finish_down<C>(args, s, sum0, 0, scratch, at);
     finish_down<C>(args, s, sum1, 1, scratch, at);
@@ -205,15 +164,18 @@ MOE_DEVICE void math_loop(const LayerArgs& args, u8* shared, int* shared_flag, i
     if (s.phase < 0) break;
     prefetch<C>(args, s, at, ahead, shared);
     if (at.thread == 0) MOE_STAMP(args, s.phase == 0 ? 4 : 8);
-    if constexpr (C::kAlone && C::kChannelScales)
-      if (s.phase == 1) make_codes<C>(args, s, shared, at);
+    if constexpr (C::kAlone) {
+      if (s.phase == 0) ring.held = smem_address(Alone<C>(shared).codes) + s.step * C::kTokenBytes;
+      else if constexpr (C::kChannelScales) ring.held = make_codes<C>(args, s, shared, at);
+    }
     const int steps = s.last_step - s.step;
-    if constexpr (C::kIntBits != 0) multiply_integers<C>(ring, steps, sum0, sum1, at);
+    if constexpr (C::kIntBits != 0) multiply_integers<C>(ring, steps, C::kAlone && s.phase == 0 ? args.tokens : s.rows, sum0, sum1, at);
     else if constexpr (C::kInt8) multiply_int8<C>(ring, steps, sum0, sum1, at.group, at.lane);
     else if constexpr (C::kMx) multiply_mx<C>(ring, steps, sum0, sum1, at);
     else if constexpr (C::kPromote) multiply_promoted<C>(ring, steps, sum0, sum1, at.group, at.warp, at.lane);
     else multiply_plain<C>(ring, steps, sum0, sum1, at.group, at.lane);
     if (at.thread == 0) MOE_STAMP(args, s.phase == 0 ? 5 : 9);
+    ring.held = 0;
     bool whole = true;
     if constexpr (C::kSplit)
       if (s.parts > 1) whole = join_parts<C>(args, s, sum0, sum1, at, shared_flag);
@@ -332,8 +294,10 @@ __global__ void __launch_bounds__(kLayerThreads, 1) layer_kernel(const __grid_co
       if (lane == 0) weight_producer<C>(args, shared);
     } else if (warp == 1) {
       dependency_wait();
-      if constexpr (C::kAlone) token_producer_alone<C>(args, shared, lane);
-      else if (lane == 0) token_producer<C>(args, shared);
+      if (lane == 0) {
+        if constexpr (C::kAlone) token_producer_alone<C>(args, shared);
+        else token_producer<C>(args, shared);
+      }
     } else if (warp == 2 && C::kBlockScales) {
       dependency_wait();
       if constexpr (C::kAlone) scale_producer_alone<C>(args, shared, lane);

@@ -12,16 +12,21 @@ struct Ring {
   u32 base;      // shared memory address, 1024-byte aligned
   int stage = 0;
   u32 parity = 0;
+  u32 held = 0;  // alone: where the next step's tokens are, if not in the stage
 
   MOE_DEVICE explicit Ring(u32 base_) : base(base_) {}
   MOE_DEVICE u32 weights(int box) const { return base + stage * C::kStageBytes + box * kBoxBytes; }
-  MOE_DEVICE u32 tokens() const { return base + stage * C::kStageBytes + C::kTokenOffset; }
+  MOE_DEVICE u32 tokens() const {
+    if (C::kAlone && held != 0) return held;
+    return base + stage * C::kStageBytes + C::kTokenOffset;
+  }
   MOE_DEVICE u32 scales() const { return base + C::kScaleOffset + stage * C::kScaleBytes; }
   MOE_DEVICE u32 full() const { return base + C::kBarrierOffset + stage * 16; }
   MOE_DEVICE u32 empty() const { return full() + 8; }
   MOE_DEVICE u32 peer_empty() const { return base + C::kPeerOffset + stage * 8; }
   MOE_DEVICE void advance() {
     if (++stage == C::kStages) stage = 0, parity ^= 1;
+    if (C::kAlone && held != 0) held += C::kTokenBytes;
   }
   MOE_DEVICE void advance(int steps) {
     for (int i = 0; i < steps; ++i) advance();

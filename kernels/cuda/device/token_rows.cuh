@@ -279,13 +279,13 @@ MOE_DEVICE void store_codes(u8* to, int n, const uint4& v, float scale, float re
   for (int e = 0; e < 4; ++e)
     q[e] = pack_codes<C>(divide_by_scale(C::H::low(w[e]), scale, reciprocal), divide_by_scale(C::H::high(w[e]), scale, reciprocal));
   if (n < C::kInter)
-    *reinterpret_cast<uint2*>(to + n) = make_uint2(q[0] | (static_cast<u32>(q[1]) << 16), q[2] | (static_cast<u32>(q[3]) << 16));
+    *reinterpret_cast<uint2*>(to) = make_uint2(q[0] | (static_cast<u32>(q[1]) << 16), q[2] | (static_cast<u32>(q[3]) << 16));
 }
 
 // Per-token codes, once all N columns of the rows are in memory: a warp takes rows
 // first, first + stride, ..., as registers allow: two at a time, so that one's loads hide the other's, or
-// one, or none, which is read twice. `tensor_scale`: of all rows, where the scheme has such. codes_of(row):
-// where they go; scale_to(row): and their scale.
+// one, or none, which is read twice. `tensor_scale`: of all rows, where the scheme has such. codes_of(row, n):
+// where those of columns n to n + 7 go; scale_to(row): and the row's scale.
 template <class C, class CodesOf, class ScaleTo>
 MOE_DEVICE void quantise_wide_rows(const LayerArgs& args, int first, int end, int stride, int lane, float tensor_scale, CodesOf codes_of,
                                    ScaleTo scale_to) {
@@ -299,7 +299,7 @@ MOE_DEVICE void quantise_wide_rows(const LayerArgs& args, int first, int end, in
       const float scale = scale_of(warp_maximum(amax)), reciprocal = __frcp_rn(scale);
       if (lane == 0) *scale_to(row) = scale;
 #pragma unroll 4
-      for (int n = lane * 8; n < C::kInter; n += 256) store_codes<C>(codes_of(row), n, load_wide<C>(args, row, n), scale, reciprocal);
+      for (int n = lane * 8; n < C::kInter; n += 256) store_codes<C>(codes_of(row, n), n, load_wide<C>(args, row, n), scale, reciprocal);
     } else {
       uint4 v[kRows][kHeld];
 #pragma unroll
@@ -318,7 +318,7 @@ MOE_DEVICE void quantise_wide_rows(const LayerArgs& args, int first, int end, in
         const float scale = scale_of(warp_maximum(amax)), reciprocal = __frcp_rn(scale);
         if (lane == 0) *scale_to(r) = scale;
 #pragma unroll
-        for (int i = 0; i < kHeld; ++i) store_codes<C>(codes_of(r), (i * 32 + lane) * 8, v[two][i], scale, reciprocal);
+        for (int i = 0; i < kHeld; ++i) store_codes<C>(codes_of(r, (i * 32 + lane) * 8), (i * 32 + lane) * 8, v[two][i], scale, reciprocal);
       }
     }
   }
@@ -327,7 +327,7 @@ MOE_DEVICE void quantise_wide_rows(const LayerArgs& args, int first, int end, in
 template <class C>
 MOE_DEVICE void quantise_wide_rows(const LayerArgs& args, int first, int end, int stride, int lane, float tensor_scale) {
   quantise_wide_rows<C>(
-      args, first, end, stride, lane, tensor_scale, [&](int row) { return args.h_rows + static_cast<i64>(row) * C::kInter; },
+      args, first, end, stride, lane, tensor_scale, [&](int row, int n) { return args.h_rows + static_cast<i64>(row) * C::kInter + n; },
       [&](int row) { return args.h_scale + row; });
 }
 

@@ -122,17 +122,17 @@ struct LayerConfig {
   static constexpr int kPeerOffset = kMailOffset + 2 * 16;
   static constexpr int kSharedBytes = kPeerOffset + (kPairs ? kStages * 8 : 0) + 1024;  // 1024: to align the base
 
-  // Alone: behind all that, tables of pairs, then tokens as they are multiplied and their scales, for as many
-  // tokens as there is room for.
-  static constexpr int kAloneOffset = align_up(kSharedBytes - 1024, 16);
+  // Alone: behind all that, step by step as they are multiplied, the codes of a tile's rows of h (one scale a
+  // row only) and all tokens, who are the columns of every tile of the first projection; then tables of pairs
+  // and scales.
+  static constexpr int kAloneOffset = align_up(kSharedBytes - 1024, 1024);
   static constexpr int kAloneScales = kBlockScales ? kSteps1 * kUnits : kChannelScales ? 1 : 0;  // a token
-  static constexpr int kAloneWide = kChannelScales ? align_up(kInter, 16) : 0;  // codes of its row of h
-  static constexpr int kAloneRow = kHidden * kElementBytes + kAloneScales * 4;
-  static constexpr int kAloneTableBytes = 4 * kInsidePairs * 4 + 64 + kTokenTile * (kAloneWide + 4);
-  static constexpr int kAloneRoom = (kSharedLimit - 1024 - kAloneOffset - kAloneTableBytes) / kAloneRow;
+  static constexpr int kAloneWide = kChannelScales ? kSteps2 * kTokenBytes : 0;
+  static constexpr int kAloneX = kSteps1 * kTokenBytes;
+  static constexpr int kAloneBytes =
+      kAloneOffset + 1024 + kAloneWide + kAloneX + 4 * kInsidePairs * 4 + 64 + kTokenTile * 4 + kAloneTokens * kAloneScales * 4;
   static constexpr bool kAlonePossible = !kTokenRows && !kPairs && !kOrdered && !kTensorAmax && kTokenTile <= 16;
-  static constexpr int kAloneMost = !kAlonePossible || kAloneRoom < 1 ? 0 : smallest(kAloneRoom, smallest(kAloneTokens, kAloneColumns / kHidden));
-  static constexpr int kAloneBytes = kAloneOffset + 1024 + kAloneTableBytes + kAloneMost * kAloneRow;
+  static constexpr int kAloneMost = !kAlonePossible || kAloneBytes > kSharedLimit ? 0 : smallest(kAloneTokens, kAloneColumns / kHidden);
 
   static_assert(!kTokenRows || (kTokenTile == 128 && !kSplit), "token rows: tiles of 128 tokens, not cut");
   static_assert(!kAlone || kAloneMost > 0, "alone: no room for a token, or not for this kind of tile");
