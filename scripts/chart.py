@@ -16,7 +16,7 @@ CONFIG = {
         "diverging": ["#f08a4b", "#f6b587", "#fbdcc4", "#f1f2f4", "#d3e6f5", "#9dcbee", "#5ba8e0"],
     },
     "header": {"labelFontSize": 13, "labelFontWeight": "bold", "labelAnchor": "start"},
-    "legend": {"orient": "bottom", "labelLimit": 400},
+    "legend": {"orient": "bottom", "labelLimit": 400, "symbolOpacity": 1},
     "style": {"limit": {"color": "#5b6470"}, "band": {"color": "#5b6470"}},
 }
 

@@ -4,7 +4,10 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "harness/commands/history_options.h"
 #include "harness/commands/output_place.h"
 #include "harness/commands/report_input.h"
 #include "harness/export/export.h"
@@ -17,6 +20,7 @@ namespace {
 struct ExportCommand {
   ReportFiles files;
   std::string format;
+  std::string history;
   std::string out;
   ExportOptions how;
 };
@@ -32,14 +36,23 @@ const ExportFormat& format_named(const std::string& name) {
 
 int write_export(ExportCommand o, const Environment& environment) {
   const ExportFormat& format = format_named(o.format);
-  if (!o.out.empty()) require_own_place("--out", o.out, named_files(o.files));
-  if (!o.files.baseline.empty() && !format.draws_baseline) {
-    throw InputError("--baseline " + o.files.baseline, "a baseline is drawn in charts only",
-                     "--format vega, or no --baseline");
+  std::vector<NamedFile> taken = named_files(o.files);
+  taken.push_back({"the history", o.history});
+  if (!o.out.empty()) require_own_place("--out", o.out, taken);
+  for (const auto& [option, file] :
+       {std::pair("--baseline ", o.files.baseline), {"--history ", o.history}}) {
+    if (!file.empty() && !format.draws)
+      throw InputError(option + file, "it is drawn in charts only", "--format vega, or neither");
   }
-  if (baseline_is_missing(o.files, environment)) return exit_no_verdict;
-  const ReportInput input = read_report_input(o.files, environment);
+  if (baseline_is_missing(o.files, environment) || history_is_missing(o.history, environment))
+    return exit_no_verdict;
+  ReportInput input = read_report_input(o.files, environment);
   o.how.judgements = judged(input);
+  if (!o.history.empty()) {
+    const auto store = open_history_or_say(o.history, HistoryAccess::existing, environment);
+    if (store == nullptr) return exit_no_verdict;
+    add_nightly(*store, o.history, input);
+  }
   const Exported made = format.write(input, o.how);
   if (o.out.empty()) {
     environment.out << made.text;
@@ -60,6 +73,9 @@ Action add_export(CLI::App& subcommand) {
   add_report_files(subcommand, o->files);
   subcommand.add_option("--format", o->format, "What to write")->required();
   subcommand.add_option("--chart", o->how.chart, "Which chart of the report, for vega [latency]");
+  subcommand
+      .add_option("--history", o->history, "History whose runs the chart `history` draws, for vega")
+      ->type_name("FILE");
   subcommand.add_option("--out", o->out, "File to write; standard output without it");
   std::string text = "Formats:\n";
   for (const ExportFormat& format : export_formats())

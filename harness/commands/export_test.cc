@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "harness/commands/command_line_testing.h"
+#include "harness/history/store.h"
 #include "reference/base/text_file.h"
 
 namespace moegauge {
@@ -114,9 +115,27 @@ TEST_F(ExportOfServing, TheChartOfServingDrawsGainsOverABaseline) {
 
 TEST_F(ExportOfServing, ABaselineIsForChartsOnlyAndMustBeThere) {
   EXPECT_EQ(code("csv", {"--baseline", path("Untuned.json")}), 2);
-  EXPECT_THAT(err_, HasSubstr("a baseline is drawn in charts only"));
+  EXPECT_THAT(err_, HasSubstr("it is drawn in charts only"));
   EXPECT_EQ(code("vega", {"--baseline", path("none.json")}), 4);
   EXPECT_THAT(err_, HasSubstr("no such baseline"));
+}
+
+TEST_F(ExportOfServing, TheNightlyTrendIsDrawnFromAHistory) {
+  if (!history_is_built()) GTEST_SKIP() << "this build has no SQLite";
+  for (const char* day : {"1", "2", "3"}) {
+    Result night = model_result_;
+    night.machine = {{"date", std::string("2026-10-0") + day + "T03:00:00+00:00"}};
+    write("night.json", night);
+    ASSERT_EQ(run({"history", "add", path("night.json"), "--db", path("h.db")}), 0) << err_;
+  }
+  const auto draw = [&](const std::string& db) {
+    return run({"export", path("night.json"), "--format", "vega", "--chart", "history", "--history",
+                path(db)});
+  };
+  EXPECT_EQ(draw("h.db"), 0) << err_;
+  EXPECT_EQ(nlohmann::json::parse(out_)["datasets"]["history"].size(), 9u);  // cases by nights
+  EXPECT_EQ(draw("none.db"), 4);
+  EXPECT_EQ(code("csv", {"--history", path("h.db")}), 2);
 }
 
 TEST_F(ExportOfServing, CasesAloneLeaveNothingOut) {

@@ -1,12 +1,9 @@
 #include "harness/commands/report.h"
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <memory>
 #include <ostream>
 #include <string>
-#include <system_error>
-#include <utility>
 #include <vector>
 
 #include "harness/commands/history_judgement.h"
@@ -43,13 +40,9 @@ void declare_options(CLI::App& app, ReportOptions& o) {
       "  moegauge report now.json --history history.db --out report.html");
 }
 
-// What the history holds of the results' cases, and where no baseline was named its verdicts.
-std::vector<Judgement> judged_with_history(HistoryStore& store, const std::string& name,
-                                           const std::string& filter, ReportInput& input) {
-  std::vector<const Result*> results;
-  for (const ReportFile& file : input.files) results.push_back(&file.result);
-  input.nightly = nightly_of(store, name, results);
-  if (input.baseline) return judged(input);
+// By what the history holds of each case.
+std::vector<Judgement> judged_by_history(HistoryStore& store, const std::string& filter,
+                                         const ReportInput& input) {
   std::vector<Judgement> judgements;
   for (const ReportFile& file : input.files) {
     judgements.push_back(judge_by_history({file.result}, input.policy, input.shipped, {},
@@ -65,20 +58,14 @@ int report(const ReportOptions& o, const Environment& environment) {
   taken.push_back({"the history", o.history});
   require_own_place("--out", o.out, taken);
   if (baseline_is_missing(o.files, environment)) return exit_no_verdict;
-  if (std::error_code ignored; !o.history.empty() && !std::filesystem::exists(o.history, ignored)) {
-    environment.err << "moegauge: " << o.history
-                    << ": no such history; make one with moegauge history add\n";
-    return exit_no_verdict;
-  }
+  if (history_is_missing(o.history, environment)) return exit_no_verdict;
   ReportInput input = read_report_input(o.files, environment);
-  std::vector<Judgement> judgements;
-  if (o.history.empty()) {
-    judgements = judged(input);
-  } else {
+  std::vector<Judgement> judgements = judged(input);
+  if (!o.history.empty()) {
     const auto store = open_history_or_say(o.history, HistoryAccess::existing, environment);
     if (store == nullptr) return exit_no_verdict;
-    judgements = judged_with_history(*store, std::filesystem::path(o.history).filename().string(),
-                                     o.files.filter, input);
+    add_nightly(*store, o.history, input);
+    if (!input.baseline) judgements = judged_by_history(*store, o.files.filter, input);
   }
   std::size_t cases = 0;
   for (const ReportFile& file : input.files)

@@ -74,6 +74,20 @@ bool baseline_is_missing(const ReportFiles& files, const Environment& environmen
   return true;
 }
 
+bool history_is_missing(const std::string& file, const Environment& environment) {
+  std::error_code ignored;
+  if (file.empty() || fs::exists(file, ignored)) return false;
+  environment.err << "moegauge: " << file
+                  << ": no such history; make one with moegauge history add\n";
+  return true;
+}
+
+void add_nightly(HistoryStore& store, const std::string& file, ReportInput& input) {
+  std::vector<const Result*> results;
+  for (const ReportFile& one : input.files) results.push_back(&one.result);
+  input.nightly = nightly_of(store, fs::path(file).filename().string(), results);
+}
+
 ReportInput read_report_input(const ReportFiles& files, const Environment& environment) {
   const fs::path root = find_root();
   ReportInput input{.policy = load_policy(find_policy(files.policy, root)),

@@ -6,6 +6,7 @@
 
 #include "harness/commands/command.h"
 #include "harness/commands/output_place.h"
+#include "harness/history/store.h"
 #include "harness/judge/judge.h"
 #include "harness/report/rows.h"
 
@@ -25,6 +26,10 @@ std::vector<NamedFile> named_files(const ReportFiles& files);
 
 // Says so on `err`; without the baseline that was named nothing is made.
 bool baseline_is_missing(const ReportFiles& files, const Environment& environment);
+
+bool history_is_missing(const std::string& file, const Environment& environment);
+// What the history in `file` holds of the results' cases.
+void add_nightly(HistoryStore& store, const std::string& file, ReportInput& input);
 
 // Reads everything; a file that was cut gives its whole cases and a warning on `err`. Throws
 // InputError.

@@ -28,7 +28,7 @@ struct ExportFormat {
   std::string_view description;
   // Throws InputError where the input cannot be written so.
   Exported (*write)(const ReportInput& input, const ExportOptions& options);
-  bool draws_baseline = false;
+  bool draws = false;  // and so may take a baseline and a history
 };
 
 // In the order in which --help shows them. A format is a function below and an entry.

@@ -73,7 +73,7 @@ function tick_at_tokens(spec, rows) {
 
 // Series of different devices, caches or clocks in one panel; clocks at one batch size, since a device
 // that works harder clocks lower.
-function mixtures(rows, facet) {
+function mixtures(rows, facet, x) {
   const panels = new Map(), clocks = new Map();
   for (const row of rows) {
     const panel = panels.get(row[facet]) ?? { device: new Set(), cache: new Set() };
@@ -81,7 +81,7 @@ function mixtures(rows, facet) {
     if (row.cache) panel.cache.add(row.cache);
     panels.set(row[facet], panel);
     if (!row.clock) continue;
-    const point = row[facet] + "\n" + row.tokens;
+    const point = row[facet] + "\n" + row[x];
     const [least, most] = clocks.get(point) ?? [row.clock, row.clock];
     clocks.set(point, [Math.min(least, row.clock), Math.max(most, row.clock)]);
   }
@@ -95,7 +95,7 @@ function mixtures(rows, facet) {
   const apart = [...clocks].filter(([, [least, most]]) => most > 1.02 * least).sort(([, a], [, b]) => b[1] / b[0] - a[1] / a[0]);
   if (apart.length > 0) {
     const [point, [least, most]] = apart[0];
-    notes.push(`Different clocks stand in one chart (${least} and ${most} MHz, ${point.replace("\n", ", M=")}` +
+    notes.push(`Different clocks stand in one chart (${least} and ${most} MHz, ${point.replace("\n", `, ${x} `)}` +
       (apart.length > 1 ? `; ${apart.length - 1} more points` : "") + "): that is not a before/after comparison.");
   }
   return notes;
@@ -293,7 +293,7 @@ function update_chart(chart) {
   chart.section.hidden = made.rows.length === 0;
   if (chart.section.hidden) return false;
   chart.section.querySelector(".notes").replaceChildren(
-    ...mixtures(made.rows, about.facet).map((text) => element("p", { class: "warning" }, text)));
+    ...mixtures(made.rows, about.facet, chart.spec.spec.encoding.x?.field === "experts" ? "experts" : "tokens").map((text) => element("p", { class: "warning" }, text)));
   const controls = [];
   if (made.choices.length > 1) {
     controls.push(element("label", {}, about.choose + " ", element("select", {
