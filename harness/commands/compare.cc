@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -28,8 +27,7 @@ struct CompareOptions {
   std::string a, b;
   std::string policy = "default";
   std::string filter = "*";
-  std::string markdown;
-  bool json = false;
+  VerdictOutputs outputs;
   BuildsOptions builds;
 };
 
@@ -42,8 +40,8 @@ void declare_options(CLI::App& app, CompareOptions& o) {
       "Policy whose ratio limit is the margin of `same` and whose spread between runs widens "
       "the intervals");
   add_filter(app, o.filter, "Only cases (rivals: points) whose id matches this glob");
-  add_markdown(app, o.markdown, "the tables as Markdown");
-  add_json_flag(app, o.json);
+  add_verdict_outputs(app, o.outputs, app.get_option("--exec-a"));
+  add_json_flag(app, o.outputs.json);
   app.footer(
       "Ratios are B / A: below 1, B is faster. `faster` and `slower`: the whole interval lies on "
       "one "
@@ -64,11 +62,8 @@ int compare_files(const CompareOptions& o, const Environment& environment) {
                      "give two result files, or --exec-a and --exec-b and a suite");
   }
   const std::filesystem::path policy_file = find_policy(o.policy, find_root());
-  if (!o.markdown.empty()) {
-    const std::array taken = {NamedFile{"a result", o.a}, NamedFile{"a result", o.b},
-                              NamedFile{"the policy", policy_file}};
-    require_own_place("--markdown", o.markdown, taken);
-  }
+  require_own_places(o.outputs,
+                     {{"a result", o.a}, {"a result", o.b}, {"the policy", policy_file}});
   const Policy policy = load_policy(policy_file);
   const Result a = load_for_judging(o.a, environment).result;
   const Result b = load_for_judging(o.b, environment).result;
@@ -78,8 +73,9 @@ int compare_files(const CompareOptions& o, const Environment& environment) {
   table.numbers = std::move(rows.cases);
   table.means = std::move(rows.means);
   const ReportTitle title{.result = o.b, .baseline = o.a};
-  if (!o.markdown.empty()) write_output(o.markdown, markdown_report(table, title));
-  environment.out << (o.json ? strict_json(json_report(table, title)) + "\n"
+  if (!o.outputs.markdown.empty())
+    write_output(o.outputs.markdown, markdown_report(table, title));
+  environment.out << (o.outputs.json ? strict_json(json_report(table, title)) + "\n"
                              : text_report(table, title));
   const bool compared =
       std::ranges::any_of(table.cases,
@@ -97,13 +93,9 @@ int compare(const CompareOptions& o, const Environment& environment) {
     throw InputError("compare", "'" + o.b + "' is a word too many",
                      "with --exec-a and --exec-b give one suite");
   }
-  return compare_builds(o.builds,
-                        {.suite = o.a,
-                         .policy = o.policy,
-                         .filter = o.filter,
-                         .markdown = o.markdown,
-                         .json = o.json},
-                        environment);
+  return compare_builds(
+      o.builds, {.suite = o.a, .policy = o.policy, .filter = o.filter, .outputs = o.outputs},
+      environment);
 }
 
 }  // namespace

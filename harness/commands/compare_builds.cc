@@ -133,9 +133,9 @@ int judge_and_show(const Sides& sides, const ComparisonOptions& o, const Policy&
   Judgement judgement = judge(representative(sides.b), representative(sides.a), policy,
                               shipped_limits(find_root()), "*", evidence);
   apply_known_issues(judgement, policy, today());
-  if (!o.markdown.empty()) write_output(o.markdown, markdown_report(judgement, title));
-  environment.out << (o.json ? strict_json(json_report(judgement, title)) + "\n"
-                             : text_report_of_builds(judgement, title));
+  environment.out << (o.outputs.json ? strict_json(json_report(judgement, title)) + "\n"
+                                     : text_report_of_builds(judgement, title));
+  write_verdicts(o.outputs, judgement, title, environment);
   return exit_code(judgement);
 }
 
@@ -166,10 +166,7 @@ int compare_builds(const BuildsOptions& builds, const ComparisonOptions& o,
   const Build b = find_build("B", "--exec-b", builds.exec_b);
   const fs::path suite = find_suite(o.suite, root);
   const fs::path policy_file = find_policy(o.policy, root);
-  if (!o.markdown.empty()) {
-    const std::vector<NamedFile> taken = {{"the suite", suite}, {"the policy", policy_file}};
-    require_own_place("--markdown", o.markdown, taken);
-  }
+  require_own_places(o.outputs, {{"the suite", suite}, {"the policy", policy_file}});
   const Policy policy = load_policy(policy_file);
   BuildsOptions asked = builds;
   asked.selection.filter = o.filter;

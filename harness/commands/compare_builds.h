@@ -6,6 +6,7 @@
 
 #include "harness/commands/command.h"
 #include "harness/commands/selection.h"
+#include "harness/commands/verdict_outputs.h"
 
 namespace CLI {
 class App;
@@ -22,8 +23,8 @@ struct BuildsOptions {
 
 // What `compare` has for files too.
 struct ComparisonOptions {
-  std::string suite = {}, policy = {}, filter = {}, markdown = {};
-  bool json = false;
+  std::string suite = {}, policy = {}, filter = {};
+  VerdictOutputs outputs = {};
 };
 
 void add_builds_options(CLI::App& app, BuildsOptions& o);

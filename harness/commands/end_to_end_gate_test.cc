@@ -54,7 +54,7 @@ TEST_F(EndToEndGate, DecidesAScoreByTheMarginOfThePolicy) {
   EXPECT_EQ(code("0.025"), 0) << out_ << err_;
   EXPECT_THAT(out_, HasSubstr("[-2.15%, +1.25%]"));
   EXPECT_EQ(code("0.02"), 4);  // nothing but an inconclusive score
-  EXPECT_THAT(out_, HasSubstr("questions a side would tell scores that are equal"));
+  EXPECT_THAT(out_, HasSubstr("questions a side, which would tell scores that are equal"));
 }
 
 TEST_F(EndToEndGate, HoldsControlsUnderTheShippedPolicy) {

@@ -5,25 +5,26 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "harness/commands/history_add.h"
 #include "harness/commands/history_judgement.h"
 #include "harness/commands/history_options.h"
 #include "harness/commands/options.h"
 #include "harness/commands/output_place.h"
 #include "harness/commands/results.h"
 #include "harness/commands/shipped_limits.h"
+#include "harness/commands/verdict_outputs.h"
 #include "harness/endtoend/judge_rows.h"
 #include "harness/history/baseline.h"
 #include "harness/judge/calibration.h"
@@ -48,9 +49,8 @@ struct GateOptions {
   std::string policy = "default";
   std::string filter = "*";
   std::string explain;
-  std::string markdown, junit;
-  bool github = false;
-  bool json = false;
+  bool add = false;
+  VerdictOutputs outputs;
 };
 
 void declare_options(CLI::App& app, GateOptions& o) {
@@ -67,6 +67,12 @@ void declare_options(CLI::App& app, GateOptions& o) {
   app.add_option("--last", o.last, "How many runs of the history [10]")
       ->check(CLI::Range(1, 100))
       ->needs(history);
+  auto* add =
+      app.add_flag(
+             "--add", o.add,
+             "Then add RESULT to the history, which is made where it is not there: cases that\n"
+             "fail, or cannot be compared, are kept and are no baseline until accepted")
+          ->needs(history);
   auto* accept =
       app.add_option("--accept", o.accept,
                      "Judge nothing: make RESULT, which the history holds, the anchor of the case\n"
@@ -76,17 +82,15 @@ void declare_options(CLI::App& app, GateOptions& o) {
       app.add_option("--reason", o.reason, "... and keep who did so, when, and this why");
   accept->needs(reason);
   reason->needs(accept);
+  accept->excludes(add);
   app.add_option("--calibration", o.calibration,
                  "How much processes differ on this device: a file of moegauge doctor --calibrate");
   add_policy(app, o.policy, "Name of a shipped policy, or a policy file");
   add_filter(app, o.filter, "Only cases whose id matches this glob, on both sides");
   app.add_option("--explain", o.explain,
                  "Print every number behind the cases that match this glob");
-  add_markdown(app, o.markdown, "a report for a pull request");
-  app.add_option("--junit", o.junit, "Also write JUnit XML to this file");
-  app.add_flag("--github", o.github,
-               "Print GitHub annotations, and add the report to the job's step summary");
-  add_json_flag(app, o.json, "the text, and what --explain and --github print on stderr");
+  add_verdict_outputs(app, o.outputs, nullptr);
+  add_json_flag(app, o.outputs.json, "the text, and what --explain and --github print on stderr");
   app.footer(
       "A case fails when its latency is surely more than the policy's limit above the baseline, "
       "when "
@@ -107,19 +111,7 @@ void declare_options(CLI::App& app, GateOptions& o) {
       "  moegauge gate now1.json now2.json now3.json --baseline night*.json --calibration "
       "c.json\n\n"
       "Against a history, drift fails too: slowly slower than the anchor is slower.\n"
-      "  moegauge gate now.json --history history.db\n"
-      "  moegauge history add now.json --db history.db");
-}
-
-void print_github(const Judgement& judgement, const ReportTitle& title,
-                  const Environment& environment, std::ostream& out) {
-  out << github_annotations(judgement);
-  const char* summary = std::getenv("GITHUB_STEP_SUMMARY");
-  if (summary == nullptr) return;
-  std::ofstream file(summary, std::ios::app);  // other steps write to it too
-  file << markdown_report(judgement, title);
-  if (!file.flush())
-    environment.err << "moegauge: cannot write the step summary " << summary << '\n';
+      "  moegauge gate now.json --history history.db --add");
 }
 
 bool print_explanations(const Judgement& judgement, const std::string& glob, std::ostream& out) {
@@ -133,15 +125,19 @@ bool print_explanations(const Judgement& judgement, const std::string& glob, std
 }
 
 // Before anything is read, so that a wrong command line costs nothing.
-void require_own_places(const GateOptions& o, const fs::path& policy) {
+void require_sense(const GateOptions& o, const fs::path& policy) {
+  if (o.baselines.empty() && o.history.empty())
+    throw InputError("gate", "nothing to judge it against", "give --baseline or --history");
+  if (o.add && o.filter != "*") {
+    throw InputError("--add", "--filter leaves cases unjudged, which would then be a baseline",
+                     "judge all cases of what is added");
+  }
   std::vector<NamedFile> taken = {NamedFile{"the policy", policy},
                                   NamedFile{"the calibration", o.calibration}};
   for (const std::string& file : o.results) taken.push_back({"the result", file});
   for (const std::string& file : o.baselines) taken.push_back({"the baseline", file});
   taken.push_back({"the history", o.history});
-  if (!o.junit.empty()) require_own_place("--junit", o.junit, taken);
-  taken.push_back({"--junit", o.junit});
-  if (!o.markdown.empty()) require_own_place("--markdown", o.markdown, taken);
+  require_own_places(o.outputs, std::move(taken));
 }
 
 struct Side {
@@ -195,6 +191,7 @@ Side load_side(const std::vector<std::string>& files, const Environment& environ
 struct Judged {
   Judgement judgement = {};
   std::string baseline_title = {};
+  std::set<std::string> held = {};  // ids of cases that are to be no baseline
 };
 
 Judged judge_files(const GateOptions& o, const Policy& policy, const Calibration& calibration,
@@ -217,8 +214,11 @@ Judged judge_history(const GateOptions& o, const Policy& policy, const Calibrati
                      const fs::path& root, Side& result, HistoryStore& store) {
   Judged judged{.baseline_title = o.history + ", the last " + std::to_string(o.last) +
                                   " ok runs of each case and its anchor"};
-  judged.judgement = judge_by_history(std::move(result.processes), policy, shipped_limits(root),
-                                      calibration, {.last = o.last, .filter = o.filter}, store);
+  JudgedByHistory by_history =
+      judge_by_history(result.processes, policy, shipped_limits(root), calibration,
+                       {.last = o.last, .filter = o.filter}, store);
+  judged.judgement = std::move(by_history.judgement);
+  judged.held = std::move(by_history.held);
   judged.judgement.cut = result.cut;
   return judged;
 }
@@ -236,54 +236,71 @@ int accept(const GateOptions& o, const Side& result, HistoryStore& store,
   return exit_ok;
 }
 
-int gate(const GateOptions& o, const Environment& environment) {
-  if (o.baselines.empty() && o.history.empty())
-    throw InputError("gate", "nothing to judge it against", "give --baseline or --history");
-  const fs::path root = find_root();
-  const fs::path policy_file = find_policy(o.policy, root);
-  require_own_places(o, policy_file);
-  const Policy policy = load_policy(policy_file);
-  const Calibration calibration =
-      o.calibration.empty() ? Calibration{} : load_calibration(o.calibration);
-  Side result = load_side(o.results, environment);
+// Whether all that it is judged against is there; a line that says so where it is not. A history
+// that is added to may begin now.
+bool baselines_exist(const GateOptions& o, const Environment& environment) {
   std::vector<std::string> needed = o.baselines;
-  if (!o.history.empty()) needed.push_back(o.history);
+  if (!o.history.empty() && !o.add) needed.push_back(o.history);
   for (const std::string& file : needed) {
     if (::access(file.c_str(), F_OK) == 0) continue;
     if (errno != ENOENT) {
       throw InputError(file, std::strerror(errno), "name a file that can be read");
     }
     environment.err << "moegauge: " << file << ": no such baseline, so no verdict; record one with "
-                    << (o.history.empty() ? "moegauge run --out" : "moegauge history add") << '\n';
-    return exit_no_verdict;
+                    << (o.history.empty() ? "moegauge run --out" : "moegauge gate --history --add")
+                    << '\n';
+    return false;
   }
+  return true;
+}
+
+void add_judged(const GateOptions& o, const Side& result, const std::set<std::string>& held,
+                HistoryStore& store, const Environment& environment) {
+  for (std::size_t i = 0; i < o.results.size(); ++i) {
+    add_to_history(store, result.processes[i], o.results[i], {}, held,
+                   o.outputs.beside(environment), environment.err);
+  }
+}
+
+int show(const GateOptions& o, const Judgement& judgement, const ReportTitle& title,
+         const Environment& environment) {
+  if (o.outputs.json) {
+    environment.out << strict_json(json_report(judgement, title)) << '\n';
+  } else if (o.explain.empty()) {
+    environment.out << text_report(judgement, title);
+  }
+  write_verdicts(o.outputs, judgement, title, environment);
+  const int code = exit_code(judgement);
+  if (o.explain.empty()) return code;
+  if (print_explanations(judgement, o.explain, o.outputs.beside(environment))) return code;
+  environment.err << "moegauge: --explain: no judged case matches " << o.explain << '\n';
+  return code == exit_ok ? exit_no_verdict : code;
+}
+
+int gate(const GateOptions& o, const Environment& environment) {
+  const fs::path root = find_root();
+  const fs::path policy_file = find_policy(o.policy, root);
+  require_sense(o, policy_file);
+  const Policy policy = load_policy(policy_file);
+  const Calibration calibration =
+      o.calibration.empty() ? Calibration{} : load_calibration(o.calibration);
+  Side result = load_side(o.results, environment);
+  if (o.add && !result.cut.empty())
+    throw InputError(result.cut, "a part of a run is none", "give the whole file");
+  if (!baselines_exist(o, environment)) return exit_no_verdict;
   std::unique_ptr<HistoryStore> store;
   if (!o.history.empty()) {
-    store = open_history_or_say(o.history, HistoryAccess::existing, environment);
+    store = open_history_or_say(o.history, o.add ? HistoryAccess::create : HistoryAccess::existing,
+                                environment);
     if (store == nullptr) return exit_no_verdict;
   }
   if (!o.accept.empty()) return accept(o, result, *store, environment);
   Judged judged = store != nullptr ? judge_history(o, policy, calibration, root, result, *store)
                                    : judge_files(o, policy, calibration, root, result, environment);
-  Judgement& judgement = judged.judgement;
-  apply_known_issues(judgement, policy, today());
-
-  const ReportTitle title{.result = result.title, .baseline = judged.baseline_title};
-  if (!o.markdown.empty()) write_output(o.markdown, markdown_report(judgement, title));
-  if (!o.junit.empty()) write_output(o.junit, junit_report(judgement, title));
-  if (o.json) {
-    environment.out << strict_json(json_report(judgement, title)) << '\n';
-  } else if (o.explain.empty()) {
-    environment.out << text_report(judgement, title);
-  }
-  // With --json, stdout is one document. GitHub reads annotations from stderr as well.
-  std::ostream& beside = o.json ? environment.err : environment.out;
-  if (o.github) print_github(judgement, title, environment, beside);
-  const int code = exit_code(judgement);
-  if (!o.explain.empty() && !print_explanations(judgement, o.explain, beside)) {
-    environment.err << "moegauge: --explain: no judged case matches " << o.explain << '\n';
-    return code == exit_ok ? exit_no_verdict : code;
-  }
+  apply_known_issues(judged.judgement, policy, today());
+  const int code = show(o, judged.judgement,
+                        {.result = result.title, .baseline = judged.baseline_title}, environment);
+  if (o.add) add_judged(o, result, judged.held, *store, environment);
   return code;
 }
 

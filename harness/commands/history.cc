@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/commands/history_add.h"
 #include "harness/commands/history_options.h"
 #include "harness/commands/options.h"
 #include "harness/commands/results.h"
@@ -59,17 +60,8 @@ int add(const HistoryOptions& o, const Environment& environment) {
     if (loaded.truncated) {
       throw InputError(*loaded.truncated, "a part of a run is none", "give the whole file");
     }
-    const RunSummary summary = summarise(loaded.result, given, file);
-    const HistoryStore::Added added = store->add(summary, who_is_this(), seconds_now());
     // One line for each, at once: what was reported done is on the disk.
-    environment.out << file << ": "
-                    << (added.already ? "is there already, as run " : "added as run ") << added.run;
-    if (!added.already) {
-      environment.out << ", " << summary.run.ok_cases << " of " << summary.run.cases
-                      << " cases ok, " << utc_text(summary.run.time())
-                      << (summary.run.commit_time ? "" : " (run time: it names no commit)");
-    }
-    environment.out << std::endl;
+    add_to_history(*store, loaded.result, file, given, {}, environment.out, environment.err);
   }
   return exit_ok;
 }

@@ -5,9 +5,9 @@
 
 namespace moegauge {
 
-Judgement judge_by_history(std::vector<Result> processes, const Policy& policy,
-                           const ShippedLimits& shipped, const Calibration& calibration,
-                           const HistoryBaselineSettings& settings, HistoryStore& store) {
+JudgedByHistory judge_by_history(std::vector<Result> processes, const Policy& policy,
+                                 const ShippedLimits& shipped, const Calibration& calibration,
+                                 const HistoryBaselineSettings& settings, HistoryStore& store) {
   const HistoryBaseline baseline = history_baseline(store, processes, calibration, settings);
   const bool rows =
       std::ranges::any_of(processes, [](const Result& r) { return !r.end_to_end.empty(); });
@@ -17,12 +17,13 @@ Judgement judge_by_history(std::vector<Result> processes, const Policy& policy,
   };
   Judgement judgement = judge_against(baseline, against(baseline.rolling), against(baseline.anchor),
                                       "add the result and give gate --accept CASE --reason TEXT");
+  std::set<std::string> held = to_hold_back(judgement, baseline);
   if (rows) {
     judgement.notes.emplace_back(
         "serving and accuracy rows are not judged against a history: gate them by themselves, with "
         "--baseline");
   }
-  return judgement;
+  return {.judgement = std::move(judgement), .held = std::move(held)};
 }
 
 }  // namespace moegauge

@@ -45,8 +45,9 @@ std::vector<Judgement> judged_by_history(HistoryStore& store, const std::string&
                                          const ReportInput& input) {
   std::vector<Judgement> judgements;
   for (const ReportFile& file : input.files) {
-    judgements.push_back(judge_by_history({file.result}, input.policy, input.shipped, {},
-                                          {.filter = filter}, store));
+    judgements.push_back(
+        judge_by_history({file.result}, input.policy, input.shipped, {}, {.filter = filter}, store)
+            .judgement);
     apply_known_issues(judgements.back(), input.policy, today());
     judgements.back().cut = file.cut;
   }

@@ -43,6 +43,17 @@ int exit_code_of_run(const Result& result) {
   return machine_failed || !any_ok(result) ? exit_no_verdict : exit_ok;
 }
 
+void blame_the_machine_for_absent_backends(Result& result) {
+  for (CaseRecord& record : result.cases) {
+    auto* outcome = std::get_if<Unmeasured>(&record.outcome);
+    if (outcome == nullptr || outcome->status != Status::unsupported) continue;
+    if (std::ranges::count(outcome->absent_backends, record.coordinates.backend) == 0) continue;
+    outcome->status = Status::infrastructure;
+    outcome->reason =
+        "asked for by --backend or --device, and not on this machine: " + outcome->reason;
+  }
+}
+
 std::string today() {
   const std::time_t now = std::time(nullptr);
   std::tm utc = {};

@@ -17,6 +17,10 @@ bool any_ok(const Result& result);
 // What `run` ends with: 3 where a case failed, 4 where the machine did or nothing is ok.
 int exit_code_of_run(const Result& result);
 
+// For a run whose command line names its backends, as a runner's does that has the device: a case
+// whose backend is not here is then `infrastructure`, neither a pass nor a kernel's fault.
+void blame_the_machine_for_absent_backends(Result& result);
+
 // 2026-11-30, in UTC: what a policy's dates are held against.
 std::string today();
 

@@ -238,6 +238,9 @@ Result assemble(const Suite& suite, const fs::path& suite_file, const RunOptions
               result.context);
   }
   for (auto& record : records) result.cases.push_back(std::move(record).value());
+  if (!o.selection.backends.empty() || !o.selection.device.empty()) {
+    blame_the_machine_for_absent_backends(result);
+  }
   for (const Backend* backend : backends) {
     const auto on_it = [&](const CaseRecord& record) {
       return record.backend == backend->name() && !record.device.empty();

@@ -21,7 +21,9 @@ ErrorLimits limits_of(const CaseCoordinates& c, const CheckResult& check, const 
   const bool reduced = check.numerics.accumulate == Accumulate::reduced;
   if (check.layer) {
     const auto scheme = make_scheme(c.scheme);
-    if (scheme == nullptr) throw InputError(c.scheme, "this build has no such scheme", "");
+    if (scheme == nullptr)
+      throw InputError(c.scheme, "this build has no such scheme",
+                       "judge with a moegauge that has it");
     return scheme->error_limits(check.layer->dtype, reduced);
   }
   if (find_op(c.op) != nullptr && replayed_file(c)) {

@@ -153,23 +153,27 @@ class Accuracy {
     const std::string text = what_was_seen(*n);
     const double limit = number_.limit;
     if (n->fails(limit))
-      return {Verdict::fail, "accuracy", text + "; surely worse by more than " + margin};
+      return {Verdict::fail, "accuracy", text + "; surely worse by more than " + margin,
+              "find what lost accuracy, or record a new baseline on purpose"};
     if (policy_.controls && n->lower_bound > limit)
       return {Verdict::fail, "accuracy",
-              "a control must not change: " + text + "; surely better by more than " + margin};
+              "a control must not change: " + text + "; surely better by more than " + margin,
+              "find what differs besides the change under test"};
     if (!n->passes(limit) || (policy_.controls && n->upper_bound > limit)) {
       const double spread = here_.score.value * (1 - here_.score.value) +
                             there_.score.value * (1 - there_.score.value);
       const std::string needed =
           number_.share && limit > 0 && spread > 0
-              ? "; about " + round_up(questions_needed(spread, limit, policy_.confidence)) +
-                    " questions a side would tell scores that are equal"
-              : "";
-      return {Verdict::inconclusive, "accuracy", text + "; too wide for " + margin + needed};
+              ? "about " + round_up(questions_needed(spread, limit, policy_.confidence)) +
+                    " questions a side, which would tell scores that are equal"
+              : "more questions";
+      return {Verdict::inconclusive, "accuracy", text + "; too wide for " + margin,
+              "ask " + needed};
     }
     if (n->lower_bound > 0 && !policy_.controls)
-      return {Verdict::improved, "accuracy", text + "; surely better"};
-    return {Verdict::pass, "accuracy", text + "; within " + margin};
+      return {Verdict::improved, "accuracy", text + "; surely better",
+              "record a new baseline, so that the gain is kept"};
+    return {Verdict::pass, "accuracy", text + "; within " + margin, "nothing to do"};
   }
 
   const EndToEndPoint &now_, &then_;

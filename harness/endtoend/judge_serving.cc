@@ -24,7 +24,7 @@ Finding finding_of(const NumberJudgement& j, const ServingSides& sides, bool con
   const ServingVerdict verdict =
       serving_change(j.result, j.baseline, *direction_of(j.name), j.limit).verdict;
   if (verdict == ServingVerdict::same)
-    return {Verdict::pass, "serving", text + ": within the band of " + band};
+    return {Verdict::pass, "serving", text + ": within the band of " + band, "nothing to do"};
   if (verdict == ServingVerdict::worse) {
     return {Verdict::fail, "serving", text + ": worse by more than the band of " + band,
             "measure both again, one after the other"};
@@ -34,7 +34,8 @@ Finding finding_of(const NumberJudgement& j, const ServingSides& sides, bool con
             "a control must not change: " + text + ", beyond the band of " + band,
             "find what differs besides the change under test"};
   }
-  return {Verdict::improved, "serving", text + ": better by more than the band of " + band};
+  return {Verdict::improved, "serving", text + ": better by more than the band of " + band,
+          "record a new baseline, so that the gain is kept"};
 }
 
 // A gain that rests on a number that cannot be right is none.
@@ -62,8 +63,9 @@ CaseVerdict judge_number(const std::string& name, const ServingSides& sides, con
   const double now = *sides.now.number(name);
   const auto then = sides.then.number(name);
   if (!then || *then <= 0) {
-    verdict.findings = {{Verdict::not_judged, "baseline",
-                         name + " " + format_plain(now) + ": the baseline has no such number"}};
+    verdict.findings = {
+        {Verdict::not_judged, "baseline",
+         name + " " + format_plain(now) + ": the baseline has no such number, nothing to judge"}};
     settle(verdict);
     return verdict;
   }
@@ -102,7 +104,8 @@ std::optional<Finding> failed_requests(const EndToEndPoint& now, const EndToEndP
   if (failed <= before) return std::nullopt;
   return Finding{Verdict::fail, "status",
                  format_plain(failed) + " requests failed, the baseline's " + format_plain(before) +
-                     ": its times are those of the rest"};
+                     ": its times are those of the rest",
+                 "find why they fail, and measure again"};
 }
 
 // A rate per GPU stands for the rate, which depends on how many there were.
@@ -160,7 +163,9 @@ std::vector<CaseVerdict> judge_serving(const ServingSides& sides, const Policy& 
     verdicts.push_back(std::move(gone));
   }
   if (verdicts.empty())
-    return single({Verdict::no_verdict, "serving", "no time and no throughput to compare"});
+    return single({Verdict::no_verdict, "serving",
+                   "no time and no throughput to compare: ingest rows that "
+                   "hold them"});
   verdicts.front().changes = changes_between(sides.now, sides.then);  // once for the point
   return verdicts;
 }

@@ -1,12 +1,15 @@
 // For tests of verdicts on serving and accuracy: from fixtures or text to a judgement.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <span>
 #include <string>
 #include <vector>
 
 #include "harness/endtoend/ingest.h"
 #include "harness/endtoend/judge_rows.h"
+#include "harness/judge/judge_testing.h"
 #include "reference/base/text_file.h"
 
 namespace moegauge {
@@ -37,6 +40,11 @@ inline Judgement judged_end_to_end(const Result& now, const Result& then, const 
                                    const std::string& filter = "*") {
   Judgement judgement{.policy = policy.name};
   judge_end_to_end(std::span(&now, 1), std::span(&then, 1), policy, filter, judgement);
+  for (const CaseVerdict& verdict : judgement.cases) {
+    for (const Finding& finding : verdict.findings) {
+      EXPECT_TRUE(says_what_to_do(finding)) << verdict.id << ": " << finding.sentence();
+    }
+  }
   return judgement;
 }
 

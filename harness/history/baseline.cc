@@ -90,14 +90,18 @@ class Gatherer {
     if (!seen_.insert(key.first).second) return;
     const auto family = families_.find(key);
     if (family == families_.end()) {
+      if (record.measured() == nullptr && was_ok_elsewhere(record, key.first)) return;
       baseline_.unknown[id] = "the history has no run of it on " + key.second +
                               ": add results of it with moegauge history add";
       return;
     }
     const auto anchor = anchors_.find(key);
     std::vector<HistoryPoint> points = points_of(store_, family->second, runs_looked_at);
-    std::erase_if(points,
-                  [&](const HistoryPoint& p) { return !p.counts() || own_runs_.contains(p.run); });
+    std::erase_if(points, [&](const HistoryPoint& p) {
+      // What somebody accepted serves again.
+      const bool accepted = anchor != anchors_.end() && p.run == anchor->second.run;
+      return !(accepted ? p.counts() : p.serves()) || own_runs_.contains(p.run);
+    });
     const std::string config = config_hash(record.config);
     const bool any_such =
         std::ranges::any_of(points, [&](const HistoryPoint& p) { return p.config == config; });
@@ -129,6 +133,21 @@ class Gatherer {
                  (first.size() == 1
                       ? ""
                       : " with " + std::to_string(first.size() - 1) + " more of its kernel"));
+  }
+
+  // A case that could not run has no device: where the runs before it had one, it is missing now.
+  bool was_ok_elsewhere(const CaseRecord& record, const std::string& name) {
+    std::optional<HistoryPoint> newest;
+    for (auto at = families_.lower_bound({name, ""}); at != families_.end(); ++at) {
+      if (at->first.first != name) break;
+      const std::vector<HistoryPoint> points = points_of(store_, at->second, own_runs_.size() + 1);
+      for (const HistoryPoint& point : points) {
+        const bool newer = !newest || place(*newest) < place(point);
+        if (point.counts() && newer && !own_runs_.contains(point.run)) newest = point;
+      }
+    }
+    if (newest) baseline_.rolling.result.cases.push_back(record_of({*newest}, record.coordinates));
+    return newest.has_value();
   }
 
   static void keep_last(std::vector<HistoryPoint>& points, std::size_t most) {
@@ -272,6 +291,16 @@ Judgement judge_against(const HistoryBaseline& baseline, const Judgement& agains
     settle(verdict);
   }
   return judgement;
+}
+
+std::set<std::string> to_hold_back(const Judgement& judgement, const HistoryBaseline& baseline) {
+  std::set<std::string> ids;
+  for (const CaseVerdict& verdict : judgement.cases) {
+    const bool not_comparable =
+        verdict.verdict == Verdict::no_verdict && !baseline.unknown.contains(verdict.id);
+    if (verdict.verdict == Verdict::fail || not_comparable) ids.insert(verdict.id);
+  }
+  return ids;
 }
 
 std::vector<std::string> accept_into_history(HistoryStore& store, const Result& result,

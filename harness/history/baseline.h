@@ -1,10 +1,11 @@
 // What a gate holds a result against when it is given a history: of each case the last runs that
-// are ok, on the same device key and with the same config, and the anchor, which slow drift does
-// not carry along.
+// are ok and were not held back, on the same device key and with the same config, and the anchor,
+// which slow drift does not carry along.
 #pragma once
 
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,13 @@ HistoryBaseline history_baseline(HistoryStore& store, const std::vector<Result>&
 // it fails; whatever else it says is stated and decides nothing. Each sentence names its runs.
 Judgement judge_against(const HistoryBaseline& baseline, const Judgement& against_rolling,
                         const Judgement& against_anchor, const std::string& how_to_accept);
+
+// Cases of the judged results that must not be what later ones are held against, unless somebody
+// accepts them: those that fail, and those that the history's runs cannot be compared with (another
+// executed scheme, other inputs). Of a judgement that known issues have not excused yet. A case
+// that is new to the history, and one that is inconclusive, is not held back: without these nothing
+// would ever begin, or only the fast nights of a noisy machine would count.
+std::set<std::string> to_hold_back(const Judgement& judgement, const HistoryBaseline& baseline);
 
 // Moves the anchors of the cases of `result` that match the glob `cases` to its run, which must be
 // in the history. Throws InputError. Returns a line for each.

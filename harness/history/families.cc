@@ -69,7 +69,9 @@ std::vector<HistoryPoint> anchor_points(HistoryStore& store,
   const auto first = std::ranges::find(later, anchor.run, &HistoryPoint::run);
   std::vector<HistoryPoint> points;
   for (auto at = first; at != later.end() && points.size() < most; ++at) {
-    if (at->counts() && at->kernel == first->kernel && at->config == first->config) {
+    // The anchor itself may have been held back until somebody accepted it.
+    const bool serves = at == first ? at->counts() : at->serves();
+    if (serves && at->kernel == first->kernel && at->config == first->config) {
       points.push_back(*at);
     }
   }

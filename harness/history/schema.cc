@@ -52,20 +52,15 @@ CREATE TRIGGER anchors_remain BEFORE DELETE ON anchors
   BEGIN SELECT RAISE(ABORT, 'an anchor is never removed'); END;
 )sql";
 
-std::int64_t pragma(Database& database, const char* sql) {
-  Query query = database.query(sql);
-  return query.step() ? query.integer() : 0;
-}
-
 bool is_empty(Database& database) {
-  return pragma(database, "SELECT count(*) FROM sqlite_master") == 0;
+  return number_of(database, "SELECT count(*) FROM sqlite_master") == 0;
 }
 
 }  // namespace
 
 void require_schema(Database& database, bool create) {
   const std::string where = database.file().string();
-  std::int64_t found = pragma(database, "PRAGMA application_id");
+  std::int64_t found = number_of(database, "PRAGMA application_id");
   if (found == 0 && is_empty(database) && create) {
     Transaction transaction(database);
     // Another process may have made them while this one waited.
@@ -75,14 +70,14 @@ void require_schema(Database& database, bool create) {
       database.run(("PRAGMA user_version = " + std::to_string(version)).c_str());
     }
     transaction.commit();
-    found = pragma(database, "PRAGMA application_id");
+    found = number_of(database, "PRAGMA application_id");
   }
   if (found != application) {
     throw InputError(where,
                      is_empty(database) ? "an empty history" : "a database of something else",
                      "a file that moegauge history add made is expected");
   }
-  const std::int64_t its = pragma(database, "PRAGMA user_version");
+  const std::int64_t its = number_of(database, "PRAGMA user_version");
   if (its > version) {
     throw InputError(where, "the history is of version " + std::to_string(its),
                      "this moegauge reads version " + std::to_string(version) +

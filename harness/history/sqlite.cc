@@ -173,6 +173,11 @@ void Database::corrupt(const std::string& what) const {
                    "build it again from the result files with moegauge history add");
 }
 
+std::int64_t number_of(Database& database, const char* sql) {
+  Query query = database.query(sql);
+  return query.step() ? query.integer() : 0;
+}
+
 Transaction::~Transaction() {
   if (!open_) return;
   try {

@@ -85,6 +85,9 @@ class Database {
   std::map<const char*, std::unique_ptr<sqlite3_stmt, Finalize>> statements_;  // by address
 };
 
+// Of a query for one number; 0 where there is none.
+std::int64_t number_of(Database& database, const char* sql);
+
 // Rolls back what was not committed.
 class Transaction {
  public:

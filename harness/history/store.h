@@ -49,9 +49,10 @@ class HistoryStore {
 
   struct Added {
     std::int64_t run = 0;
-    bool already = false;  // the same measurements were there: nothing was done
+    bool already = false;  // the same measurements were there
   };
-  // A case that counts and has no anchor yet, under any of its names, gets this run as one.
+  // A case that serves and has no anchor yet, under any of its names, gets this run as one. Of a
+  // run that is there already only what is held back is written.
   virtual Added add(const RunSummary& summary, const std::string& who, std::int64_t now) = 0;
   virtual std::optional<std::int64_t> run_of(const std::string& content) = 0;
 

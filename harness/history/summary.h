@@ -44,6 +44,7 @@ struct HistoryPoint {
   std::int64_t time = 0;  // HistoryRun::time()
   Status status = Status::error;
   bool unstable = false, suspect = false;
+  bool held = false;         // the gate that added it held it back: it is no baseline
   std::string kernel = {};   // hash of what was compiled
   std::int64_t variant = 0;  // of the case: config values, numerics, ... (HistoryStore::variant)
   std::string config = {};   // hash of the config's values
@@ -52,8 +53,10 @@ struct HistoryPoint {
   double within = no_number;  // standard error of ln(centre) that the process's own samples show
   ErrorSummary errors = {};
 
-  // Counts in comparisons.
+  // Is a measurement that can be compared.
   bool counts() const { return status == Status::ok && !suspect && centre > 0; }
+  // May be what later runs are held against.
+  bool serves() const { return counts() && !held; }
 };
 
 struct CaseSummary {

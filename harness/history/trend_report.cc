@@ -64,6 +64,7 @@ std::string marks(const Trend& trend, std::size_t at) {
   const auto add = [&](const std::string& mark) { text += (text.empty() ? "" : ", ") + mark; };
   if (point.status != Status::ok) add(std::string(to_string(point.status)));
   if (point.suspect) add("suspect");
+  if (point.held) add("held back");
   for (const TrendChange& change : trend.changes) {
     if (change.first_after != at) continue;
     const auto size = change.size();
@@ -103,6 +104,7 @@ Json point_json(const HistoryPoint& p, const RunsById& runs) {
           {"status", std::string(to_string(p.status))},
           {"suspect", p.suspect},
           {"unstable", p.unstable},
+          {"held_back", p.held},
           {"kernel", p.kernel},
           {"config", p.config},
           {"median_us", finite_or_null(p.median)},

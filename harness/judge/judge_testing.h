@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <regex>
 #include <string>
 
 #include "harness/judge/fake_result.h"
@@ -36,6 +37,15 @@ inline CaseVerdict after(const std::function<void(CaseRecord&)>& change,
 inline CaseVerdict after_measured(const std::function<void(Measured&)>& change,
                                   const Policy& p = policy()) {
   return after([&](CaseRecord& record) { change(std::get<Measured>(record.outcome)); }, p);
+}
+
+// Whether its sentence has a clause that is an order to whoever reads it, or says that there is
+// none.
+inline bool says_what_to_do(const Finding& finding) {
+  static const std::regex order(
+      R"(([;:,] |\bor )(find|record|run|measure|mend|correct|make|repeat|ask|ingest|serve|choose)"
+      R"(|build|add|judge|give|so that the gain is kept|nothing to (do|judge|compare))\b)");
+  return std::regex_search(finding.sentence(), order);
 }
 
 }  // namespace moegauge

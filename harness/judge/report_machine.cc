@@ -1,6 +1,9 @@
 // Reports that other programs read: JUnit XML, GitHub workflow commands, JSON.
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "harness/judge/escape.h"
 #include "harness/judge/report.h"
@@ -168,16 +171,28 @@ std::string junit_report(const Judgement& judgement, const ReportTitle& title) {
 }
 
 std::string github_annotations(const Judgement& judgement) {
-  std::string text;
+  // GitHub shows no more of one level in a step, and does not say that there were.
+  constexpr std::size_t most = 10;
+  std::map<std::string, std::vector<std::string>> by_level;
   for (const CaseVerdict* verdict : worst_first(judgement)) {
     if (!needs_person(*verdict)) continue;
     const char* level = verdict->verdict == Verdict::fail                               ? "error"
                         : verdict->verdict == Verdict::no_verdict                       ? "warning"
                         : verdict->verdict == Verdict::inconclusive && judgement.strict ? "warning"
                                                                                         : "notice";
-    text += std::string("::") + level + " title=" +
-            escape_github_property(std::string(to_string(verdict->verdict)) + ": " + verdict->id) +
-            "::" + escape_github_data(all_sentences(*verdict)) + "\n";
+    by_level[level].push_back(
+        std::string("::") + level + " title=" +
+        escape_github_property(std::string(to_string(verdict->verdict)) + ": " + verdict->id) +
+        "::" + escape_github_data(all_sentences(*verdict)) + "\n");
+  }
+  std::string text;
+  for (const char* level : {"error", "warning", "notice"}) {
+    const std::vector<std::string>& lines = by_level[level];
+    const std::size_t shown = lines.size() > most ? most - 1 : lines.size();
+    for (std::size_t i = 0; i < shown; ++i) text += lines[i];
+    if (shown == lines.size()) continue;
+    text += std::string("::") + level + " title=moegauge::" + std::to_string(lines.size() - shown) +
+            " more; the step summary and the log have them\n";
   }
   return text;
 }

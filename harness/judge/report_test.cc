@@ -12,6 +12,7 @@
 namespace moegauge {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -103,6 +104,51 @@ TEST(MarkdownReport, PutsTheWorstFirstAndFoldsTheRest) {
   EXPECT_THAT(text, HasSubstr("  - changed: other config values"));
 }
 
+// Of `count` cases, each of which failed with a sentence of its own.
+Judgement failing(std::size_t count, const std::string& facts) {
+  Judgement many{.policy = "default"};
+  for (std::size_t i = 0; i < count; ++i) {
+    CaseVerdict verdict{.id = "op/case" + std::to_string(i) + "/M=1", .verdict = Verdict::fail};
+    verdict.findings = {{Verdict::fail, "latency", facts + std::to_string(i), "find the cause"}};
+    verdict.latency = LatencyJudgement{.ratio = 1 + 0.01 * static_cast<double>(i)};
+    many.cases.push_back(std::move(verdict));
+  }
+  return many;
+}
+
+TEST(MarkdownReport, StaysBelowSixtyKilobytesAndLeavesOutTheLeastBad) {
+  const Judgement many = failing(2000, "slower: by ");
+  const std::string text = markdown_report(many, title);
+  EXPECT_LE(text.size(), 60'000u);
+  EXPECT_GT(text.size(), 50'000u) << "the room is used";
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("**FAIL: 2000 of 2000 cases**"), HasSubstr("op/case1999/"),
+                    Not(HasSubstr("op/case0/")), HasSubstr(" more that need a person, left")));
+}
+
+TEST(MarkdownReport, StaysBelowSixtyKilobytesWhateverItsPartsHold) {
+  Judgement odd = failing(40, std::string(20'000, '|'));
+  odd.policy = std::string(70'000, 'p');
+  odd.notes.assign(500, std::string(3000, '*'));
+  odd.means.assign(500, "mean");
+  const ReportTitle long_title{.result = std::string(9000, '`'),
+                               .baseline = std::string(9000, 'b')};
+  const std::string text = markdown_report(odd, long_title);
+  EXPECT_LE(text.size(), 60'000u);
+  EXPECT_THAT(text, HasSubstr("op/case39/"));
+}
+
+TEST(MarkdownReport, FoldsOnlyAsManyOfTheRestAsThereIsRoomFor) {
+  Judgement well = failing(3000, "");
+  for (CaseVerdict& verdict : well.cases) {
+    verdict.verdict = verdict.findings[0].verdict = Verdict::pass;
+  }
+  const std::string text = markdown_report(well, title);
+  EXPECT_LE(text.size(), 60'000u);
+  EXPECT_THAT(text, AllOf(HasSubstr("<summary>3000 cases need nobody</summary>"),
+                          HasSubstr(" more of these, left out here"), HasSubstr("</details>")));
+}
+
 TEST(JunitReport, CountsAndEscapes) {
   const std::string xml = junit_report(judgement(), title);
   EXPECT_THAT(xml, HasSubstr("<testsuites tests=\"3\" failures=\"1\" errors=\"0\">"));
@@ -124,6 +170,13 @@ TEST(GithubAnnotations, AreOneLineEach) {
   EXPECT_THAT(text, HasSubstr("::notice title=improved%3A op/gain/M=1::"));
   EXPECT_THAT(text, Not(HasSubstr("op/pass")));
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
+}
+
+// GitHub shows ten of a level in a step, without a word of the others.
+TEST(GithubAnnotations, AreAtMostTenOfALevelAndSayHowManyMoreThereAre) {
+  const std::string text = github_annotations(failing(2000, "slower: by "));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 10);
+  EXPECT_THAT(text, AllOf(HasSubstr("op/case1999/"), HasSubstr("1991 more; the step summary")));
 }
 
 TEST(JsonReport, HoldsWhatTheTextSays) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "harness/json/nearest.h"
 #include "reference/base/fnv1a.h"
@@ -141,6 +142,20 @@ void require_all(const std::vector<Shard>& shards, const Selection& selection) {
       "run " + std::string(one ? "it" : "them") + " with --shard and merge again");
 }
 
+// Points were dealt in turn (worker/schedule.h), so that each shard's number of them is known.
+std::string not_whole(std::span<const std::size_t> points_of_shards,
+                      const std::vector<Shard>& shards, std::size_t points) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    const Shard& shard = shards[i];
+    const std::size_t its = (points + shard.count - shard.index) / shard.count;
+    if (points_of_shards[i] != its) names.push_back(shard.name);
+  }
+  if (names.empty()) return "run again those that are not whole";
+  return (names.size() == 1 ? "shard " : "shards ") + joined(names) +
+         (names.size() == 1 ? " is" : " are") + " not whole; run again";
+}
+
 // The points of a result in order, each with its cases.
 std::vector<std::vector<CaseRecord>> points_of(std::vector<CaseRecord> cases) {
   std::map<std::string, std::size_t> at;
@@ -153,12 +168,14 @@ std::vector<std::vector<CaseRecord>> points_of(std::vector<CaseRecord> cases) {
   return points;
 }
 
-// Points were dealt in turn (worker/schedule.h).
-std::vector<CaseRecord> collected(std::vector<Shard>& shards) {
+// `points_of_shards`: how many each shard has.
+std::vector<CaseRecord> collected(std::vector<Shard>& shards,
+                                  std::vector<std::size_t>& points_of_shards) {
   std::vector<std::vector<std::vector<CaseRecord>>> dealt;
   std::size_t rounds = 0;
   for (Shard& shard : shards) {
     dealt.push_back(points_of(std::move(shard.file.result.cases)));
+    points_of_shards.push_back(dealt.back().size());
     rounds = std::max(rounds, dealt.back().size());
   }
   std::vector<CaseRecord> cases;
@@ -213,12 +230,13 @@ Result merge_shards(std::vector<ShardFile> files) {
   }
   merged.context.emplace_back(shards_key, std::to_string(first.count));
   const std::size_t count = first.count;
-  merged.cases = collected(shards);
+  std::vector<std::size_t> points_of_shards;
+  merged.cases = collected(shards, points_of_shards);
   const std::string found = selection_text(merged.cases, selection->effort);
   if (found != selected) {
-    throw InputError(
-        "merge", "the " + std::to_string(count) + " shards together hold " + found,
-        "their runs were to be of " + selected + "; run again those that are not whole");
+    throw InputError("merge", "the " + std::to_string(count) + " shards together hold " + found,
+                     "their runs were to be of " + selected + "; " +
+                         not_whole(points_of_shards, shards, selection->points));
   }
   return merged;
 }

@@ -126,6 +126,14 @@ TEST(Shards, ThatLackACaseAreNoticed) {
   EXPECT_THAT(refusal({shard(1, 2), cut}), HasSubstr("together hold 13 cases, 7 points"));
 }
 
+TEST(Shards, ThatLackAPointAreNamed) {
+  ShardFile cut = shard(2, 2);
+  const std::string last = point_id(cut.result.cases.back().coordinates);
+  std::erase_if(cut.result.cases,
+                [&](const CaseRecord& record) { return point_id(record.coordinates) == last; });
+  EXPECT_THAT(refusal({shard(1, 2), cut}), HasSubstr("shard 2/2 is not whole; run again"));
+}
+
 TEST(Shards, SelectionIsOfTheCasesInAnyOrder) {
   std::vector<CaseCoordinates> cases = {test_coordinates(1), test_coordinates(2)};
   const std::string text = selection_text(cases, "");

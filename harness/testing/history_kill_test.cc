@@ -1,5 +1,5 @@
-// `history add`, `gate --accept` and `merge` killed at random moments: what was reported done is
-// there, what was not is not, and the next command goes on.
+// `run`, `history add`, `gate --add`, `gate --accept` and `merge` killed at random moments: what
+// was reported done is there, what was not is not, and the next command goes on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -116,6 +116,67 @@ TEST_F(Killed, AdditionsAreWholeOrNotThereAndNoneThatWasReportedIsLost) {
     EXPECT_EQ(whole_runs(db()), static_cast<std::size_t>(files));
   }
   EXPECT_GT(in_the_middle, 0u) << "the test killed too early or too late every time";
+}
+
+// A kill may be anywhere in the judging, of the baseline's update, or after it.
+TEST_F(Killed, AGateThatAddsLeavesTheRunWithWhatItHeldBackOrNoneOfIt) {
+  run(adding());
+  Result slow = result(files);
+  for (std::size_t i = 0; i < 10; ++i) scale_latency(slow.cases[i], 2);
+  const std::string now = path("now.json");
+  write_result(now, slow);
+  const std::vector<std::string> gate = {"gate", now, "--history", db(), "--add"};
+  const std::string before = read_file(db());
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(run(gate).code, 1);
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  for (int kill = 0; kill < MOEGAUGE_KILLS; ++kill) {
+    remove_history();
+    folder_.write("h.db", before);
+    const Finished killed = run_and_kill(gate, seconds);
+    const auto store = open_history(db(), HistoryAccess::existing);
+    const bool added = store->runs().size() == files + 1;
+    const bool reported = killed.out.find("added as run 13") != std::string::npos;
+    EXPECT_TRUE(added || !reported);
+    std::size_t held = 0;
+    for (const HistorySeries& series : store->series())
+      held += store->points(series, 1).front().held;
+    EXPECT_EQ(held, added ? 10u : 0u);
+  }
+}
+
+// Each run is killed a random while after it began, and gone on with, until it is through; then
+// another one begins.
+TEST_F(Killed, RunsKeepWhatTheyFinished) {
+  const auto suite = folder_.suite(R"("tokens": [1, 2, 4, 8], "backend": "honest")");
+  const std::vector<std::string> words = {"run", suite, "--out", path("r.json"), "--resume"};
+  const double seconds = seconds_of(words);
+  const auto begin_anew = [&] {
+    for (const char* more : {"", ".journal"}) fs::remove(path("r.json") + more);
+  };
+  begin_anew();
+  std::string journal;
+  int kills = 0, finished = 0;
+  for (int attempts = 0; kills < MOEGAUGE_KILLS && attempts < 20 * MOEGAUGE_KILLS; ++attempts) {
+    const Finished killed = run_and_kill(words, seconds);
+    if (killed.code == 0) {
+      EXPECT_EQ(load_result(path("r.json")).result.cases.size(), 4u);
+      begin_anew();
+      journal.clear();
+      ++finished;
+      continue;
+    }
+    ++kills;
+    const std::string now =
+        fs::exists(path("r.json.journal")) ? read_file(path("r.json.journal")) : "";
+    const std::size_t whole = journal.rfind('\n') + 1;  // a line cut short is written anew
+    EXPECT_EQ(now.substr(0, whole), journal.substr(0, whole)) << "what was finished stands";
+    journal = now;
+  }
+  EXPECT_EQ(kills, MOEGAUGE_KILLS) << finished << " were through before they were killed";
+  EXPECT_EQ(run(words).code, 0);
+  EXPECT_EQ(load_result(path("r.json")).result.cases.size(), 4u);
 }
 
 TEST_F(Killed, AcceptanceMovesAllAnchorsOrNone) {

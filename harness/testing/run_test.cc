@@ -9,6 +9,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "harness/result/result_io.h"
@@ -145,6 +146,21 @@ TEST_F(Run, ACaseThatCannotRunSaysWhetherItsBackendIsHere) {
   EXPECT_EQ(result.cases[1].backend, "refuser");
 }
 
+// A runner that is there for a device, and has none of it.
+TEST_F(Run, ABackendThatTheCommandLineNamesAndThatIsNotHereIsTheMachinesFault) {
+  for (const std::vector<std::string>& options :
+       {std::vector<std::string>{"--backend", "gone,honest"}, {"--device", "gone:0"}}) {
+    const Finished finished = run_suite(R"("tokens": 2)", options);
+    EXPECT_EQ(finished.code, 4) << finished.err;
+    const Result result = load_result(out()).result;
+    const auto& gone = std::get<Unmeasured>(result.cases.at(0).outcome);
+    EXPECT_EQ(gone.status, Status::infrastructure);
+    EXPECT_EQ(gone.reason,
+              "asked for by --backend or --device, and not on this machine: gone: no driver");
+    std::filesystem::remove(out());
+  }
+}
+
 TEST_F(Run, AutoTakesTheFirstBackendThatDoesNotRefuse) {
   const Finished finished = run_suite(R"("backend": "auto")");
   EXPECT_EQ(finished.code, 0);
@@ -159,6 +175,26 @@ TEST_F(Run, AResultThatCannotBeWrittenIsALine) {
 }
 
 // The line in the record, given to a shell, measures that case alone and writes no file.
+TEST_F(Run, TwoOnOneOutputAreOneAndALine) {
+  const std::string suite = folder_.suite(R"("tokens": [1, 2, 4, 8], "backend": "slow")");
+  const std::vector<std::string> words = {"run", suite, "--out", out()};
+  Running first(MOEGAUGE_WITH_FAULTS, words, folder_.path());
+  while (first.err().find("[1/4]") == std::string::npos) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  const std::filesystem::path beside = folder_.path() / "beside";
+  std::filesystem::create_directories(beside);
+  for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--resume"}}) {
+    std::vector<std::string> again = words;
+    again.insert(again.end(), more.begin(), more.end());
+    const Finished second = run_command(MOEGAUGE_WITH_FAULTS, again, beside);
+    EXPECT_EQ(second.code, 2);
+    EXPECT_THAT(second.err, HasSubstr("another run is writing this journal; wait for it"));
+  }
+  EXPECT_EQ(first.wait().code, 0);
+  EXPECT_EQ(load_result(out()).result.cases.size(), 4u);
+}
+
 TEST_F(Run, TheReproLineRepeatsOneCase) {
   run_suite(R"("tokens": [1, 2], "backend": "honest", "config": [{"BLOCK_SIZE_M": 8}, "default"])",
             {"--tokens", "4,8", "--seed", "7"});
