@@ -6,6 +6,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import ceilings_table
 import field_table
 import library_table
 import ops_table
@@ -28,6 +29,10 @@ class DocsTables(unittest.TestCase):
         files = ["results/baselines/NVIDIA_H200/%s.json" % suite for suite in ("library-h200", "wna16-expert-scaling-h200")]
         page = pathlib.Path("docs/performance/library-h200.md").read_text()
         self.assertEqual(page, library_table.text(files), "make it anew: scripts/library_table.py")
+
+    def test_the_ceilings_of_several_processes(self):
+        made = ceilings_table.table()
+        self.assertIn(made, pathlib.Path("docs/method.md").read_text(), "make it anew: scripts/ceilings_table.py")
 
     def test_the_table_of_single_ops(self):
         made = ops_table.table(CPU % "ops-cpu")
