@@ -38,6 +38,7 @@ Variance variance_of_neighbours(const std::vector<HistoryPoint>& points) {
 
 std::vector<double> logs_of(const std::vector<HistoryPoint>& points) {
   std::vector<double> logs;
+  logs.reserve(points.size());
   for (const HistoryPoint& point : points) logs.push_back(std::log(point.centre));
   return logs;
 }
@@ -51,6 +52,7 @@ std::string runs_text(const std::vector<HistoryPoint>& points) {
 
 double middle_of(const std::vector<HistoryPoint>& points, double ErrorSummary::*error) {
   std::vector<double> values;
+  values.reserve(points.size());
   for (const HistoryPoint& point : points) values.push_back(point.errors.*error);
   return median(values);
 }
