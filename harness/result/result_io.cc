@@ -67,13 +67,13 @@ void read_context(const JsonCursor& cursor, Result& result) {
 
 Comparison read_comparison(const JsonCursor& cursor) {
   const auto number = [&](const char* key) { return cursor.at(key).number(0, HUGE_VAL); };
-  const Comparison comparison = {.point = cursor.at("point").string(),
-                                 .a = cursor.at("a").string(),
-                                 .b = cursor.at("b").string(),
-                                 .ratio = number("ratio"),
-                                 .ci_low = number("ci_low"),
-                                 .ci_high = number("ci_high"),
-                                 .pairs = cursor.at("pairs").integer(0, INT64_MAX)};
+  Comparison comparison = {.point = cursor.at("point").string(),
+                           .a = cursor.at("a").string(),
+                           .b = cursor.at("b").string(),
+                           .ratio = number("ratio"),
+                           .ci_low = number("ci_low"),
+                           .ci_high = number("ci_high"),
+                           .pairs = cursor.at("pairs").integer(0, INT64_MAX)};
   refuse_contradictions(cursor, comparison);
   return comparison;
 }

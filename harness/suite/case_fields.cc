@@ -32,7 +32,7 @@ std::string existing_file(const JsonCursor& value, const std::string& path,
 }
 
 std::string read_model_name(const JsonCursor& value, const SuiteContext& context) {
-  const std::string name = value.text();
+  std::string name = value.text();
   if (name.find('/') == std::string::npos && !name.ends_with(".json")) return name;
   const std::string path = existing_file(value, name, context);
   const bool still_a_path = path.find('/') != std::string::npos || path.ends_with(".json");
@@ -48,7 +48,7 @@ std::string read_config(const JsonCursor& value, const SuiteContext& context) {
     return inline_config(config);
   }
   if (!value.is_string()) value.fail_type("default, tuned, file:PATH or an object");
-  const std::string text = value.text();
+  std::string text = value.text();
   if (text.starts_with('{')) value.fail("an object written as a string", "write the object itself");
   ConfigRequest request;
   try {
@@ -61,7 +61,7 @@ std::string read_config(const JsonCursor& value, const SuiteContext& context) {
 }
 
 std::string read_scheme(const JsonCursor& value) {
-  const std::string text = value.text();
+  std::string text = value.text();
   if (make_scheme(text) == nullptr) {
     const UnknownName unknown = unknown_scheme(text);
     value.fail(unknown.wrong, unknown.right);
@@ -70,7 +70,7 @@ std::string read_scheme(const JsonCursor& value) {
 }
 
 std::string read_routing(const JsonCursor& value, const SuiteContext& context) {
-  const std::string text = value.text();
+  std::string text = value.text();
   const auto law = routing_law_named(text);
   if (!law) value.fail(law.error().wrong, "write " + law.error().right);
   if (*law) return text;
@@ -81,7 +81,7 @@ std::string read_routing(const JsonCursor& value, const SuiteContext& context) {
 }
 
 std::string read_inputs(const JsonCursor& value, const SuiteContext& context) {
-  const std::string text = value.text();
+  std::string text = value.text();
   constexpr std::string_view prefix = "file:";
   if (!text.starts_with(prefix)) return listed(value, input_names(), "inputs");
   return std::string(prefix) + existing_file(value, text.substr(prefix.size()), context);

@@ -52,6 +52,7 @@ class SuiteFile : public testing::Test {
   fs::path folder_;
 };
 
+// NOLINTBEGIN(bugprone-suspicious-missing-comma): ids that are longer than a line
 TEST_F(SuiteFile, ExpandsListsAsAProductWithConfigFastestAndModelSlowest) {
   // By hand: 2 schemes x 2 batch sizes x 2 configs; the order of keys in the file says nothing.
   EXPECT_EQ(
@@ -73,6 +74,7 @@ TEST_F(SuiteFile, ExpandsListsAsAProductWithConfigFastestAndModelSlowest) {
           "fused_moe/mixtral-8x7b/fp8_block/tp2.ep1/auto/tuned/uniform/gaussian/cold_weights/graph/"
           "M=1"}));
 }
+// NOLINTEND(bugprone-suspicious-missing-comma)
 
 TEST_F(SuiteFile, LetsACaseReplaceADefaultAsAWhole) {
   EXPECT_EQ(

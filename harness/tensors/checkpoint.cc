@@ -30,7 +30,7 @@ std::vector<fs::path> safetensors_in(const fs::path& folder) {
 fs::path main_file(const fs::path& folder) {
   std::error_code error;
   // A link that leads nowhere is there, and reading it says what is wrong.
-  const fs::path index = folder / checkpoint_index_name;
+  fs::path index = folder / checkpoint_index_name;
   if (fs::exists(fs::symlink_status(index, error))) return index;
   const std::vector<fs::path> found = safetensors_in(folder);
   if (found.size() == 1) return found.front();

@@ -18,7 +18,6 @@ namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 // The matrix that reference/convert/mxfp8_to_block_test.cc works out by hand, rows under 2^0 and
 // 2^-2; its block has the scale 1.
@@ -71,7 +70,7 @@ struct Folder : TemporaryFolder {
     write("in.safetensors", file_of(tensors, metadata));
   }
   std::string error(const ConvertOptions& options = {}) const {
-    const std::string said = input_error_of([&] { convert(in, out, options); });
+    std::string said = input_error_of([&] { convert(in, out, options); });
     EXPECT_THAT(names(), ElementsAre("in.safetensors"));  // nothing half done is left
     return said;
   }

@@ -14,7 +14,7 @@ namespace {
 
 // 8192 x 1024 ones under the scale 1.
 std::string large_file() {
-  constexpr std::size_t values = 8192 * 1024, scales = values / 32;
+  constexpr std::size_t values = std::size_t{8192} * 1024, scales = values / 32;
   return raw_safetensors(
       R"({"w":{"dtype":"F8_E4M3","shape":[8192,1024],"data_offsets":[0,8388608]},)"
       R"("w_scale":{"dtype":"U8","shape":[8192,32],"data_offsets":[8388608,8650752]}})",

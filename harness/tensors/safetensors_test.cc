@@ -48,17 +48,15 @@ TEST(SafetensorsHeader, KeepsOrderMetadataShapesAndOffsets) {
 }
 
 TEST(SafetensorsHeader, ReadsEveryDtypeWithItsSize) {
-  const std::vector<std::pair<std::string, int>> sizes = {
+  const std::vector<std::pair<std::string, std::size_t>> sizes = {
       {"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E4M3", 1}, {"F8_E5M2", 1}, {"F8_E8M0", 1},
       {"I16", 2},  {"U16", 2}, {"F16", 2}, {"BF16", 2},    {"I32", 4},     {"U32", 4},
       {"F32", 4},  {"I64", 8}, {"U64", 8}, {"F64", 8}};
   for (const auto& [name, size] : sizes) {
     const std::string end = std::to_string(3 * size);
-    EXPECT_EQ(to_string(parse(one(name, "[3]", "[0," + end + "]"), 3U * static_cast<unsigned>(size))
-                            .tensors[0]
-                            .dtype),
+    EXPECT_EQ(to_string(parse(one(name, "[3]", "[0," + end + "]"), 3 * size).tensors[0].dtype),
               name);
-    EXPECT_THAT(error_of(one(name, "[4]", "[0," + end + "]"), 3U * static_cast<unsigned>(size)),
+    EXPECT_THAT(error_of(one(name, "[4]", "[0," + end + "]"), 3 * size),
                 HasSubstr("dtype, shape and data_offsets must agree"));
   }
 }

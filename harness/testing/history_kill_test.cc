@@ -28,7 +28,6 @@ namespace moegauge {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
 
 constexpr int files = 12;
 constexpr std::int64_t cases = 60;

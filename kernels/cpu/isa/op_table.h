@@ -73,7 +73,7 @@ struct RouteArgs {
 // Scores, group scores and the chosen logits, each with room for a whole vector at its end.
 constexpr std::int64_t route_scratch(std::int64_t experts, std::int64_t groups,
                                      std::int64_t top_k) {
-  return experts + groups + top_k + 3 * kVector;
+  return experts + groups + top_k + std::int64_t{3} * kVector;
 }
 
 struct OpTable {
