@@ -73,10 +73,9 @@ int compare_files(const CompareOptions& o, const Environment& environment) {
   table.numbers = std::move(rows.cases);
   table.means = std::move(rows.means);
   const ReportTitle title{.result = o.b, .baseline = o.a};
-  if (!o.outputs.markdown.empty())
-    write_output(o.outputs.markdown, markdown_report(table, title));
+  if (!o.outputs.markdown.empty()) write_output(o.outputs.markdown, markdown_report(table, title));
   environment.out << (o.outputs.json ? strict_json(json_report(table, title)) + "\n"
-                             : text_report(table, title));
+                                     : text_report(table, title));
   const bool compared =
       std::ranges::any_of(table.cases,
                           [](const ComparedCase& row) { return row.ratio.has_value(); }) ||
