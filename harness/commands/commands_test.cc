@@ -151,6 +151,18 @@ TEST_F(CommandLine, GateOnACutBaselineSaysWhereItStoppedAndExitsWith4) {
   EXPECT_THAT(err_, AllOf(HasSubstr("warning: "), HasSubstr("cut.json: cut at ")));
 }
 
+// A busy machine is the commonest reason for a slow-down that nobody finds a cause for.
+TEST_F(CommandLine, GateSaysWhichSideWasMeasuredBesideOtherWork) {
+  Result busy = model_result_;
+  busy.context.emplace_back("disturbed", "other processes kept 1.7 of 2 processors busy");
+  write("busy.json", busy);
+  gate("busy.json", "r.json");
+  EXPECT_THAT(err_,
+              HasSubstr("busy.json was disturbed when it was measured: other processes kept"));
+  gate("r.json", "r.json");
+  EXPECT_EQ(err_, "");
+}
+
 TEST_F(CommandLine, GateWritesItsReportsBesideTheText) {
   EXPECT_EQ(gate("r.json", "r.json", {"--markdown", path("g.md"), "--junit", path("g.xml")}), 0);
   EXPECT_THAT(read_text_file(path("g.md")), HasSubstr("**PASS: 3 cases**"));

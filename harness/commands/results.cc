@@ -10,6 +10,11 @@ namespace moegauge {
 LoadedResult load_for_judging(const std::string& file, const Environment& environment) {
   LoadedResult loaded = load_result(file);
   if (loaded.truncated) environment.err << "moegauge: warning: " << *loaded.truncated << '\n';
+  for (const auto& [key, sentence] : loaded.result.context) {
+    if (key != disturbed_context) continue;
+    environment.err << "moegauge: warning: " << file
+                    << " was disturbed when it was measured: " << sentence << '\n';
+  }
   return loaded;
 }
 

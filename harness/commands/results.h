@@ -9,8 +9,11 @@
 
 namespace moegauge {
 
-// The result; where the file was cut, what is whole of it and a warning on `err`. Throws
-// InputError.
+// The context's key of a sentence that says who else used the machine while a run lasted.
+inline constexpr const char* disturbed_context = "disturbed";
+
+// The result; where the file was cut, what is whole of it and a warning on `err`, and one where the
+// run was disturbed. Throws InputError.
 LoadedResult load_for_judging(const std::string& file, const Environment& environment);
 
 bool any_ok(const Result& result);

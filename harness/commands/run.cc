@@ -352,14 +352,17 @@ int run(const RunOptions& o, const Environment& environment) {
   }
   progress.clear();
 
-  const Result result =
+  Result result =
       assemble(suite, suite_file, o, std::move(journaled.records), root, environment.backends);
   std::vector<std::string> warnings = table_warnings(result, root);
   others.merge(strangers(cases, environment.backends));
-  for (const std::string& warning :
-       std::array{warm_weights_warning(result), ceilings_warning(result), neighbours.warning(),
-                  device_neighbours_warning(others)}) {
+  for (const std::string& warning : {warm_weights_warning(result), ceilings_warning(result)}) {
     if (!warning.empty()) warnings.push_back(warning);
+  }
+  for (const std::string& warning : {neighbours.warning(), device_neighbours_warning(others)}) {
+    if (warning.empty()) continue;
+    warnings.push_back(warning);
+    result.context.emplace_back(disturbed_context, warning);
   }
   for (const std::string& warning : warnings) {
     environment.err << "moegauge: warning: " << warning << '\n';
