@@ -117,13 +117,13 @@ TEST_F(TuneRun, TheFinalRunIsAResultFileWhoseHashesProveTheEntries) {
 }
 
 TEST_F(TuneRun, ACrashAndAHangCostOneCandidateEachAndAreNamed) {
-  const Finished finished = tune("treacherous", "2", {"--timeout", "1s"});
+  const Finished finished = tune("treacherous", "2", {"--timeout", "5s"});
   EXPECT_EQ(finished.code, 0) << finished.err;
   EXPECT_EQ(entries(), "2=32");
   EXPECT_THAT(finished.out, HasSubstr("4 candidates tried, 2 dropped\n"));
   EXPECT_THAT(finished.out,
               HasSubstr("1 crashed:\n  BLOCK_SIZE_M=256 at M=2: killed by SIGSEGV while checking"));
-  EXPECT_THAT(finished.out, HasSubstr("1 timeout:\n  BLOCK_SIZE_M=512 at M=2: not done after 1 s"));
+  EXPECT_THAT(finished.out, HasSubstr("1 timeout:\n  BLOCK_SIZE_M=512 at M=2: not done after 5 s"));
 }
 
 TEST_F(TuneRun, AWinOfOnePercentWritesNothing) {

@@ -21,7 +21,7 @@ TEST(IsaLevels, AreNamedAndOrdered) {
 TEST(IsaLevels, FollowTheEnvironmentVariableAndSayWhatIsWrongWithIt) {
   const auto chosen = [](const char* value) {
     setenv(kIsaVariable, value, 1);
-    const auto level = chosen_isa_level();
+    auto level = chosen_isa_level();
     unsetenv(kIsaVariable);
     return level;
   };

@@ -63,7 +63,7 @@ LayerBuffers::LayerBuffers(const Problem& problem, const LibraryScheme& scheme, 
     regrouped_ = buffer((rows + 3 * std::min(experts, pairs)) * std::max(units1, units2) * 4 + 16);
   }
   workspace_ = buffer(workspace_bytes);
-  amax_ = buffer(2 * 4);
+  amax_ = buffer(8);
   args_.tensor_amax = as<moe::u32>(amax_.get());
   library_.h_amax = args_.tensor_amax + 1;
   args_.act_alpha = static_cast<float>(layer_.activation.alpha);
