@@ -56,7 +56,7 @@ class Clone(unittest.TestCase):
         self.suite = self.folder / "suite.json"
         (self.folder / "config.json").write_text(MODEL)
         self.suite.write_text(SUITE % "noisy")
-        self.env |= {"SUITE": str(self.suite), "HOME": str(self.folder), "MOEGAUGE_CI_BUILT": str(self.built),
+        self.env |= {"SUITE": str(self.suite), "BACKEND": "noisy", "HOME": str(self.folder), "MOEGAUGE_CI_BUILT": str(self.built),
                      "MOEGAUGE_CI_BASE_BUILT": str(self.built), "MOEGAUGE_HISTORY": str(self.history)}
 
     def git(self, *words, cwd=None):
