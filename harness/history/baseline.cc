@@ -206,17 +206,20 @@ class Gatherer {
   void add_vanished() {
     std::set<std::string> suites;
     for (const Result& result : results_) suites.insert(context_value(result, "suite"));
+    // Of the last of them and not the newest alone: missing for two nights is no better than for
+    // one.
+    std::set<std::int64_t> recent;
     const std::vector<HistoryRun> runs = store_.runs();
-    const auto newest = std::find_if(runs.rbegin(), runs.rend(), [&](const HistoryRun& run) {
-      return suites.contains(run.suite) && !own_runs_.contains(run.id);
-    });
-    if (newest == runs.rend()) return;
+    for (auto run = runs.rbegin(); run != runs.rend() && recent.size() < settings_.last; ++run) {
+      if (suites.contains(run->suite) && !own_runs_.contains(run->id)) recent.insert(run->id);
+    }
     for (const auto& [key, family] : families_) {
       if (seen_.contains(key.first) || !devices_.contains(key.second)) continue;
       if (!matches_glob(settings_.filter, key.first)) continue;
       std::vector<HistoryPoint> points = points_of(store_, family, own_runs_.size() + 1);
       std::erase_if(points, [&](const HistoryPoint& p) { return own_runs_.contains(p.run); });
-      if (points.empty() || points.back().run != newest->id || !points.back().counts()) continue;
+      if (points.empty() || !points.back().counts()) continue;
+      if (!recent.contains(points.back().run)) continue;
       points.erase(points.begin(), points.end() - 1);
       baseline_.rolling.result.cases.push_back(record_of(points, std::nullopt));
     }

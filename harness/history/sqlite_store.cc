@@ -31,7 +31,7 @@ class SqliteStore final : public HistoryStore {
     database_.run("PRAGMA cache_size = -65536");  // KiB
     database_.run("PRAGMA cell_size_check = ON");
     sqlite::require_schema(database_, access == HistoryAccess::create);
-    if (access == HistoryAccess::create) return;
+    // One state for all that is read until something is written, also where others write meanwhile.
     reading_.emplace(database_, "BEGIN");
     runs_.check_totals();
   }

@@ -1,6 +1,7 @@
 #include "harness/judge/evidence.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "harness/judge/counterpart.h"
@@ -23,6 +24,35 @@ void add_side(const std::vector<Result>& processes, FirstOk& first,
       }
     }
   }
+}
+
+// Each number the worse of the two.
+void worsen(ErrorMetrics& kept, const ErrorMetrics& other) {
+  const auto worse = [](double a, double b) { return a > b || std::isnan(a); };
+  if (worse(other.relative_l2, kept.relative_l2)) kept.relative_l2 = other.relative_l2;
+  if (worse(other.worst_token, kept.worst_token)) {
+    kept.worst_token = other.worst_token;
+    kept.worst_token_row = other.worst_token_row;
+  }
+  kept.max_scaled = std::max(kept.max_scaled, other.max_scaled);
+  kept.cosine = std::min(kept.cosine, other.cosine);
+  kept.matched = std::min(kept.matched, other.matched);
+  kept.non_finite = std::max(kept.non_finite, other.non_finite);
+}
+
+// Of one process's case what another one's shows to be worse: its errors; and where it was executed
+// as something else, all of it, so that the change is judged.
+void take_the_worse(CaseRecord& kept, CaseRecord& other) {
+  Measured* const measured = std::get_if<Measured>(&kept.outcome);
+  const Measured* const more = other.measured();
+  if (measured == nullptr) return;
+  if (more == nullptr || mismatch(other, kept)) {
+    kept = std::move(other);
+    return;
+  }
+  worsen(measured->check.error.implementation, more->check.error.implementation);
+  worsen(measured->check.error.quantization, more->check.error.quantization);
+  worsen(measured->check.error.total, more->check.error.total);
 }
 
 }  // namespace
@@ -82,9 +112,8 @@ Result representative(std::vector<Result> processes) {
       const auto [known, is_new] = at.emplace(record.id(), one.cases.size());
       if (is_new) {
         one.cases.push_back(std::move(record));
-      } else if (CaseRecord& kept = one.cases[known->second];
-                 kept.measured() != nullptr && record.measured() == nullptr) {
-        kept = std::move(record);
+      } else {
+        take_the_worse(one.cases[known->second], record);
       }
     }
   }

@@ -34,7 +34,8 @@ Evidence gather(const std::vector<Result>& results, const std::vector<Result>& b
 Evidence gather_pairs(const std::vector<Result>& results, const std::vector<Result>& baselines);
 
 // One result that stands for several processes of the same cases: each case as the first process
-// has it, or as the first in which it is not ok.
+// has it, with the worst errors of them all; or as the first in which it is not ok, or was executed
+// as something else.
 Result representative(std::vector<Result> processes);
 
 }  // namespace moegauge

@@ -42,6 +42,27 @@ TEST(ProcessGate, OfManyProcessesFindsASlowDownThatOnePairCannotSee) {
   EXPECT_EQ(one.cases[1].latency->change, Change::inconclusive);
 }
 
+// A kernel that is wrong in one process of three is wrong.
+TEST(ProcessGate, JudgesTheWorstErrorsOfAllProcesses) {
+  std::vector<Result> now = processes_of(3);
+  auto& error = std::get<Measured>(now[1].cases[0].outcome).check.error.implementation;
+  error.worst_token = 0.9;
+  error.worst_token_row = 5;
+  const Judgement judgement = judged_by(now, processes_of(9));
+  EXPECT_EQ(judgement.cases[0].verdict, Verdict::fail);
+  EXPECT_THAT(judgement.cases[0].sentence(), HasSubstr("worst_token is 0.9"));
+  EXPECT_EQ(judgement.cases[1].verdict, Verdict::pass);
+}
+
+TEST(ProcessGate, SeesAnotherExecutedSchemeInAnyProcess) {
+  std::vector<Result> now = processes_of(3);
+  auto& check = std::get<Measured>(now[2].cases[0].outcome).check;
+  check.executed_scheme = "bf16_of_another_kind";
+  const Judgement judgement = judged_by(now, processes_of(9));
+  EXPECT_NE(judgement.cases[0].verdict, Verdict::pass);
+  EXPECT_THAT(judgement.cases[0].sentence(), HasSubstr("bf16_of_another_kind"));
+}
+
 TEST(ProcessGate, OneProcessIsNeverCalledTheSame) {
   const Judgement judgement = judged_by(processes_of(1), processes_of(18));
   for (const CaseVerdict& verdict : judgement.cases) {

@@ -155,7 +155,8 @@ TEST_F(CheckPlan, TheOraclesOwnBitsPass) {
 // 2 / sqrt(300) = 0.115.
 TEST_F(CheckPlan, OneBadRowAmongManyIsCaught) {
   const auto outcome = check({.name = "", .spoil = [](std::span<std::uint16_t> y, int) {
-                                for (std::size_t k = 0; k < 64; ++k) y[std::size_t{123} * 64 + k] ^= 0x8000;
+                                for (std::size_t k = 0; k < 64; ++k)
+                                  y[std::size_t{123} * 64 + k] ^= 0x8000;
                               }});
   ASSERT_TRUE(outcome->wrong);
   EXPECT_NEAR(outcome->error.implementation.worst_token, 2, 0.01);

@@ -238,5 +238,22 @@ TEST_F(Killed, WritersBesideEachOtherLoseNothing) {
   }
 }
 
+// A night is judged and added while others are: it reads one state of the history.
+TEST_F(Killed, AGateThatAddsBesideAWriterReadsAWholeHistory) {
+  run({"history", "add", file(0), file(1), "--db", db()});
+  const fs::path a = folder_.path() / "a";
+  fs::create_directories(a);
+  Running adder(MOEGAUGE_WITH_FAULTS, adding(), a);
+  int damaged = 0;
+  for (int n = 2; n < files; ++n) {
+    const Finished gate = run({"gate", file(n), "--history", db(), "--add"});
+    damaged += gate.code == 2;
+    EXPECT_EQ(gate.err, "");
+  }
+  EXPECT_EQ(damaged, 0);
+  EXPECT_EQ(adder.wait().code, 0);
+  EXPECT_EQ(whole_runs(db()), static_cast<std::size_t>(files));
+}
+
 }  // namespace
 }  // namespace moegauge
