@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "harness/endtoend/serving_columns.h"
+#include "harness/json/nearest.h"
 #include "reference/base/input_error.h"
 
 namespace moegauge {
@@ -26,10 +28,10 @@ class Table {
     if (head_.size() < 2) return false;
     const std::string first = lower_case(head_[0]);
     if (first == "tasks" || first == "groups") return lm_eval();
-    if (first == "metric") return per_variant("eval");
-    if (first == "isl-osl" || first == "isl/osl") return per_variant("serve");
-    if (first == "parallelism" || first == "sequence") return throughput_per_gpu();
-    return false;
+    if (first == "metric") return scores();
+    static constexpr std::array begins = {"isl-osl", "isl/osl", "parallelism", "sequence",
+                                          "concurrency"};
+    return std::ranges::find(begins, first) != begins.end() && serving();
   }
 
  private:
@@ -93,20 +95,14 @@ class Table {
       one.numbers[head] = *value;
   }
 
-  std::string serving_number() const {
-    struct Title {
-      const char* part;
-      const char* name;
-    };
-    static constexpr std::array titles = {Title{"TTFT", "ttft_ms.mean"},
-                                          Title{"TPOT", "tpot_ms.mean"},
-                                          Title{"ITL", "itl_ms.mean"}, Title{"E2E", "e2e_ms.mean"}};
-    for (const Title& title : titles)
-      if (context_.title.find(title.part) != std::string::npos) return title.name;
-    throw InputError(
-        place(lines_[at_].number),
-        "the table is of " + (context_.title.empty() ? "nothing that is named" : context_.title),
-        "a line TTFT (ms), TPOT (ms), ITL (ms) or E2E Latency (ms) above it");
+  void put_point(const Cells& cells, std::int64_t line, EndToEndRow& one) const {
+    for (std::size_t i = 0; i < head_.size(); ++i) {
+      if (const char* label = point_label(head_[i])) one.labels[label] = cells[i];
+      if (is_model(head_[i])) one.model = cells[i];
+      if (!is_gpus(head_[i])) continue;
+      if (const auto gpus = number_or_absent(cells[i], "a number of GPUs", place(line)))
+        one.numbers["gpus"] = *gpus;
+    }
   }
 
   // Another number of a point that an earlier table of this text began is added to its row.
@@ -114,8 +110,10 @@ class Table {
     std::vector<std::size_t>& alike = by_point_[one.point() + "\n" + one.variant()];
     for (const std::size_t at : alike) {
       EndToEndRow& known = rows_[at];
-      const bool new_numbers = std::ranges::none_of(
-          one.numbers, [&](const auto& number) { return known.numbers.contains(number.first); });
+      const bool new_numbers = std::ranges::none_of(one.numbers, [&](const auto& number) {
+        const auto there = known.number(number.first);
+        return there && !(number.first == "gpus" && *there == number.second);
+      });
       if (!new_numbers) continue;
       known.numbers.merge(one.numbers);
       known.source.lines.push_back(one.source.lines.front());
@@ -135,50 +133,47 @@ class Table {
     if (comma != std::string::npos) one.labels["filter"] = trimmed(cell.substr(comma + 1));
   }
 
-  // First column the point or metric, a column per variant. Averages are no measurement.
-  bool per_variant(const char* op) {
-    const bool eval = std::string_view(op) == "eval";
-    const std::string name = eval ? "value" : serving_number();
+  // First column the metric, a column per variant. Averages are no measurement.
+  bool scores() {
     each_row([&](const Cells& cells, std::int64_t line) {
       if (lower_case(cells[0]) == "average") return;
       for (std::size_t i = 1; i < head_.size(); ++i) {
         const auto value = number_or_absent(cells[i], "a number for " + head_[i], place(line));
         if (!value) continue;
-        EndToEndRow one = row(op, line, "a pasted table");
-        if (eval) {
-          put_eval_labels(cells[0], one);
-        } else {
-          one.labels["input_output"] = cells[0];
-        }
+        EndToEndRow one = row("eval", line, "a pasted table");
+        put_eval_labels(cells[0], one);
         one.labels["variant"] = head_[i];
-        one.numbers[name] = *value;
+        one.numbers["value"] = *value;
         add_or_merge(std::move(one));
       }
     });
     return true;
   }
 
-  // Columns that name the point, then total tokens per second and GPU: one, or one per variant.
-  bool throughput_per_gpu() {
+  // Columns that name the point and columns of numbers, in any order.
+  bool serving() {
+    const std::vector<NumberColumn> columns =
+        number_columns(head_, context_.title, place(lines_[at_].number));
     each_row([&](const Cells& cells, std::int64_t line) {
-      std::map<std::string, std::string> labels;
-      for (std::size_t i = 0; i < head_.size(); ++i) {
-        const std::string head = lower_case(head_[i]);
-        if (head == "sequence") labels["input_output"] = cells[i];
-        if (head == "parallelism") labels["parallelism"] = cells[i];
-        if (head == "concurrency") labels["concurrency"] = cells[i];
-      }
-      for (std::size_t i = labels.size(); i < head_.size(); ++i) {
-        if (lower_case(head_[i]) == "change") continue;  // it follows from the others
-        const auto value =
-            number_or_absent(cells[i], "total tokens per second and GPU", place(line));
+      if (lower_case(cells[0]) == "average") return;
+      EndToEndRow point = row("serve", line, "a pasted table");
+      put_point(cells, line, point);
+      std::vector<EndToEndRow> variants;
+      std::map<std::string, std::size_t> known;
+      for (const NumberColumn& column : columns) {
+        const std::string& cell = cells[column.at];
+        if (cell.ends_with('%'))
+          throw InputError(place(line), in_quotes(cell) + " is a share", column.name);
+        const auto value = number_or_absent(cell, column.name, place(line));
         if (!value) continue;
-        EndToEndRow one = row("serve", line, "a pasted table");
-        one.labels = labels;
-        if (head_[i].find("tok/s") == std::string::npos) one.labels["variant"] = head_[i];
-        one.numbers["total_tokens_per_s_per_gpu"] = *value;
-        rows_.push_back(std::move(one));
+        const auto [at, is_new] = known.emplace(column.variant, variants.size());
+        if (is_new) {
+          variants.push_back(point);
+          if (!column.variant.empty()) variants.back().labels["variant"] = column.variant;
+        }
+        variants[at->second].numbers[column.name] = *value;
       }
+      for (EndToEndRow& one : variants) add_or_merge(std::move(one));
     });
     return true;
   }

@@ -175,10 +175,13 @@ class Reader {
     return true;
   }
 
-  // Text between tables: a model's name holds a slash, anything else is the number's title.
+  // Text between tables: a model's name holds a slash, as does tok/s; anything else is the number's
+  // title.
   void heading(const std::string& line) {
+    const auto number = number_named_in(line);
+    const bool is_rate = number && number->find("_per_s") != std::string::npos;
     const bool is_model =
-        line.find('/') != std::string::npos && line.find(' ') == std::string::npos;
+        !is_rate && line.find('/') != std::string::npos && line.find(' ') == std::string::npos;
     (is_model ? context_.model : context_.title) = line;
   }
 

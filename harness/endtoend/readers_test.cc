@@ -109,7 +109,9 @@ TEST(Pasted, AColumnPerVariantAndNoAverages) {
 
 TEST(Pasted, ThroughputPerDeviceBeforeAndAfter) {
   const auto rows = read_pasted(
-      "Parallelism\tConcurrency\tPrevious\tPatched\tChange\nTP8\t1\t99.88\t104.94\t+5.1%\n", "p");
+      "Total tokens per second and GPU\n"
+      "Parallelism\tConcurrency\tPrevious\tPatched\tChange\nTP8\t1\t99.88\t104.94\t+5.1%\n",
+      "p");
   ASSERT_THAT(rows, SizeIs(2));
   EXPECT_EQ(rows[1].labels.at("parallelism"), "TP8");
   EXPECT_EQ(rows[1].labels.at("variant"), "Patched");
@@ -120,6 +122,49 @@ TEST(Pasted, ThroughputPerDeviceBeforeAndAfter) {
   EXPECT_EQ(points[0].labels.at("input_output"), "8K/1K");
   EXPECT_FALSE(points[0].labels.contains("variant"));
   EXPECT_EQ(points[0].number("total_tokens_per_s_per_gpu"), 1469.05);
+}
+
+TEST(Pasted, ATitleOrAHeadSaysWhichNumberAColumnIs) {
+  using Numbers = std::map<std::string, double>;
+  const auto numbers = [](const std::string& text) { return read_pasted(text, "p")[0].numbers; };
+  const auto under = [&](const std::string& title) {
+    return numbers(title + "\nParallelism\tBefore\nTP8\t5\n").begin()->first;
+  };
+  EXPECT_EQ(under("TTFT (ms)"), "ttft_ms.mean");
+  EXPECT_EQ(under("P99 TTFT (ms)"), "ttft_ms.p99");
+  EXPECT_EQ(under("Median time to first token"), "ttft_ms.median");
+  EXPECT_EQ(under("ITL, 99.9th percentile"), "itl_ms.p99.9");
+  EXPECT_EQ(under("Average E2E Latency (ms)"), "e2e_ms.mean");
+  EXPECT_EQ(under("Output throughput (tok/s)"), "output_tokens_per_s");
+  EXPECT_EQ(under("Input 8K, output 1K, total tokens per second and GPU."),
+            "total_tokens_per_s_per_gpu");
+  EXPECT_EQ(under("Input + output tokens/s"), "total_tokens_per_s");
+  EXPECT_EQ(under("Request throughput (req/s)"), "requests_per_s");
+  EXPECT_EQ(under("Total-tok/s/GPU"), "total_tokens_per_s_per_gpu");  // no model, for its slashes
+  // Head and title together, several numbers of one point, and points that stand behind them.
+  EXPECT_EQ(numbers("TTFT (ms)\nSequence\tMean\tP99\n1K/1K\t3\t9\n"),
+            (Numbers{{"ttft_ms.mean", 3}, {"ttft_ms.p99", 9}}));
+  EXPECT_EQ(numbers("Throughput per GPU\nSequence\tOutput tok/s\n1K/1K\t3\n"),
+            (Numbers{{"output_tokens_per_s_per_gpu", 3}}));
+  const auto rows = read_pasted(
+      "Parallelism\tOutput tok/s\tTTFT (ms)\tGPUs\tConcurrency\nTP8\t900\t12.5\t8\t64\n", "p");
+  ASSERT_THAT(rows, SizeIs(1));
+  EXPECT_EQ(rows[0].numbers,
+            (Numbers{{"output_tokens_per_s", 900}, {"ttft_ms.mean", 12.5}, {"gpus", 8}}));
+  EXPECT_EQ(rows[0].point(), "serve/-/parallelism=TP8/concurrency=64");
+  // Two columns of one number are variants.
+  const auto two = read_pasted("Sequence\tOld TTFT (ms)\tNew TTFT (ms)\n1K/1K\t3\t2\n", "p");
+  ASSERT_THAT(two, SizeIs(2));
+  EXPECT_EQ(two[1].variant(), "New TTFT (ms)");
+  EXPECT_EQ(two[1].number("ttft_ms.mean"), 2);
+}
+
+TEST(Pasted, PercentilesOfATableByLengthAreNoMeans) {
+  const auto rows =
+      read_pasted("TTFT (ms)\nISL-OSL\tA\n1-1\t5\n\nP99 TTFT (ms)\nISL-OSL\tA\n1-1\t9\n", "p");
+  ASSERT_THAT(rows, SizeIs(1));
+  EXPECT_EQ(rows[0].number("ttft_ms.mean"), 5);
+  EXPECT_EQ(rows[0].number("ttft_ms.p99"), 9);
 }
 
 TEST(Pasted, PercentagesOfAnAccuracyTable) {
@@ -261,6 +306,17 @@ TEST(Readers, BadInputIsOneLineWithFileAndLine) {
   EXPECT_EQ(pasted("TTFT (ms)\nISL-OSL\tA\tB\n1-1\t5\n"),
             "p:3: a row of 2 cells under a head of 3; as many cells as the head has");
   EXPECT_THAT(pasted("speed\nISL-OSL\tA\n1-1\t5\n"), HasSubstr("p:2: the table is of speed"));
+  for (const char* title : {"Latency (ms)", "tok/s per GPU", "Max TTFT (ms)", "TTFT (s)",
+                            "Output tok/s/user", "TTFT and TPOT (ms)", "Results"})
+    EXPECT_THAT(
+        pasted(std::string(title) + "\nParallelism\tBefore\nTP8\t5\n"),
+        HasSubstr("p:2: the table is of " + std::string(title) + ", which names no number"));
+  EXPECT_THAT(pasted("Parallelism\tLatency (ms)\nTP8\t5\n"),
+              HasSubstr("p:1: the column \"Latency (ms)\" names no number; a title or a column's"));
+  EXPECT_THAT(pasted("TTFT\nParallelism\tA\tA\nTP8\t5\t6\n"),
+              HasSubstr("p:2: two columns are called \"A\""));
+  EXPECT_THAT(pasted("TTFT\nParallelism\tA\tB\nTP8\t5\t95%\n"),
+              HasSubstr("p:3: \"95%\" is a share"));
   EXPECT_THAT(pasted("== Serving Benchmark Result ==\nMean TTFT (ms): x\n"),
               HasSubstr("p:2: \"x\" is no number"));
   EXPECT_THAT(pasted("== Serving Benchmark Result ==\n=====\n"), HasSubstr("p:1: a serving block"));
