@@ -151,6 +151,22 @@ TEST_F(CommandLine, GateOnACutBaselineSaysWhereItStoppedAndExitsWith4) {
   EXPECT_THAT(err_, AllOf(HasSubstr("warning: "), HasSubstr("cut.json: cut at ")));
 }
 
+// Its name is the same; a driver or power cap that is not makes its latencies others.
+TEST_F(CommandLine, GateHasNoVerdictAcrossDeviceFactsThatBothSidesTell) {
+  const auto with = [&](const std::string& name, const std::string& facts) {
+    Result result = model_result_;
+    const std::string device = result.cases[0].device;
+    result.context.emplace_back("device." + device.substr(0, device.find('/')), facts);
+    write(name, result);
+  };
+  with("old.json", "driver 570, power cap 700 W");
+  with("new.json", "driver 575, power cap 350 W");
+  EXPECT_EQ(gate("new.json", "old.json"), 4);
+  EXPECT_THAT(out_, AllOf(HasSubstr("driver 570"), HasSubstr("driver 575")));
+  EXPECT_EQ(gate("new.json", "new.json"), 0);
+  EXPECT_EQ(gate("new.json", "r.json"), 0) << "which tells none";
+}
+
 // A busy machine is the commonest reason for a slow-down that nobody finds a cause for.
 TEST_F(CommandLine, GateSaysWhichSideWasMeasuredBesideOtherWork) {
   Result busy = model_result_;

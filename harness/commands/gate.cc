@@ -27,6 +27,7 @@
 #include "harness/commands/verdict_outputs.h"
 #include "harness/endtoend/judge_rows.h"
 #include "harness/history/baseline.h"
+#include "harness/history/summary.h"
 #include "harness/judge/calibration.h"
 #include "harness/judge/evidence.h"
 #include "harness/judge/judge.h"
@@ -194,9 +195,30 @@ struct Judged {
   std::set<std::string> held = {};  // ids of cases that are to be no baseline
 };
 
+// Drivers, power caps and the like differ where both sides tell them: another device to the judge.
+void tell_devices_apart(std::vector<Result>& results, std::vector<Result>& baselines) {
+  std::map<std::string, std::set<std::string>> keys;  // by the device that records name
+  const auto each_record = [&](const auto& act) {
+    for (auto* side : {&results, &baselines}) {
+      for (Result& result : *side) {
+        for (CaseRecord& record : result.cases) {
+          std::string key = history_device_key(record.device, result);
+          if (key != record.device) act(record, std::move(key));
+        }
+      }
+    }
+  };
+  each_record([&](CaseRecord& record, std::string key) { keys[record.device].insert(key); });
+  each_record([&](CaseRecord& record, std::string key) {
+    const auto known = keys.find(record.device);
+    if (known != keys.end() && known->second.size() > 1) record.device = std::move(key);
+  });
+}
+
 Judged judge_files(const GateOptions& o, const Policy& policy, const Calibration& calibration,
                    const fs::path& root, Side& result, const Environment& environment) {
   Side baseline = load_side(o.baselines, environment);
+  tell_devices_apart(result.processes, baseline.processes);
   const Evidence evidence = gather(result.processes, baseline.processes, calibration);
   Judgement end_to_end;
   judge_end_to_end(result.processes, baseline.processes, policy, o.filter, end_to_end);

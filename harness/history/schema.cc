@@ -56,20 +56,24 @@ bool is_empty(Database& database) {
   return number_of(database, "SELECT count(*) FROM sqlite_master") == 0;
 }
 
+void make_tables(Database& database) {
+  Transaction transaction(database);
+  if (is_empty(database)) {
+    database.run(tables);
+    database.run(("PRAGMA application_id = " + std::to_string(application)).c_str());
+    database.run(("PRAGMA user_version = " + std::to_string(version)).c_str());
+  }
+  transaction.commit();
+}
+
 }  // namespace
 
 void require_schema(Database& database, bool create) {
   const std::string where = database.file().string();
   std::int64_t found = number_of(database, "PRAGMA application_id");
-  if (found == 0 && is_empty(database) && create) {
-    Transaction transaction(database);
-    // Another process may have made them while this one waited.
-    if (is_empty(database)) {
-      database.run(tables);
-      database.run(("PRAGMA application_id = " + std::to_string(application)).c_str());
-      database.run(("PRAGMA user_version = " + std::to_string(version)).c_str());
-    }
-    transaction.commit();
+  // Another process may make them at any moment, also between two looks.
+  if (found == 0 && create) {
+    if (is_empty(database)) make_tables(database);
     found = number_of(database, "PRAGMA application_id");
   }
   if (found != application) {

@@ -1,5 +1,7 @@
 #include <sqlite3.h>
 
+#include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <system_error>
@@ -21,6 +23,8 @@ using sqlite::Database;
 using sqlite::Transaction;
 
 using CaseOnDevice = std::pair<std::string, std::string>;
+
+constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
 class SqliteStore final : public HistoryStore {
  public:
@@ -94,7 +98,8 @@ class SqliteStore final : public HistoryStore {
   void add_cases(const HistoryRun& run, const RunSummary& summary, const std::string& who,
                  std::int64_t now) {
     const CaseNames names(runs_.renames());
-    std::set<CaseOnDevice> anchored = anchored_cases(names), seen;
+    std::map<CaseOnDevice, std::int64_t> unanchored_before = automatic_until(names);
+    std::set<CaseOnDevice> seen;
     for (const CaseSummary& one : summary.cases) {
       const CaseOnDevice key(names.newest(one.id), one.device);
       if (!seen.insert(key).second) {
@@ -102,7 +107,10 @@ class SqliteStore final : public HistoryStore {
                          "by the history's renames they are one");
       }
       const std::int64_t series = series_.add_point(run, one);
-      if (one.point.serves() && anchored.insert(key).second) {
+      // The first by its time, in whatever order runs are added.
+      const auto until = unanchored_before.try_emplace(key, never).first;
+      if (one.point.serves() && run.time() < until->second) {
+        until->second = run.time();
         runs_.add_anchor({.series = series,
                           .run = run.id,
                           .time = run.time(),
@@ -124,14 +132,26 @@ class SqliteStore final : public HistoryStore {
     }
   }
 
-  std::set<CaseOnDevice> anchored_cases(const CaseNames& names) {
-    std::set<std::int64_t> with;
-    for (const HistoryAnchor& anchor : runs_.anchors()) with.insert(anchor.series);
-    std::set<CaseOnDevice> cases;
-    for (const HistorySeries& one : series_.series()) {
-      if (with.contains(one.id)) cases.emplace(names.newest(one.case_id), one.device);
+  // By case the time of the first run that is its anchor; where somebody set one, no run is
+  // earlier.
+  std::map<CaseOnDevice, std::int64_t> automatic_until(const CaseNames& names) {
+    std::map<std::int64_t, std::int64_t> by_series;
+    for (const HistoryAnchor& anchor : runs_.anchors()) {
+      const std::int64_t until = anchor.reason == first_anchor_reason
+                                     ? anchor.time
+                                     : std::numeric_limits<std::int64_t>::min();
+      const auto known = by_series.try_emplace(anchor.series, until).first;
+      known->second = std::min(known->second, until);
     }
-    return cases;
+    std::map<CaseOnDevice, std::int64_t> by_case;
+    for (const HistorySeries& one : series_.series()) {
+      const auto found = by_series.find(one.id);
+      if (found == by_series.end()) continue;
+      const auto known =
+          by_case.try_emplace({names.newest(one.case_id), one.device}, found->second).first;
+      known->second = std::min(known->second, found->second);
+    }
+    return by_case;
   }
 
   void refuse_two_in_one_run(const CaseNames& names) {

@@ -191,6 +191,17 @@ TEST_F(History, MakesTheFirstOkRunOfACaseItsAnchor) {
   EXPECT_EQ(anchors[0].reason, first_anchor_reason);
 }
 
+TEST_F(History, MakesTheEarliestRunTheAnchorInWhateverOrderRunsAreAdded) {
+  for (const int which : {5, 3, 4, 1, 2}) add(night(which));
+  const auto store = open();
+  const Families families = families_of(*store, CaseNames(store->renames()));
+  const std::int64_t first = store->runs().front().id;
+  EXPECT_EQ(first, 4) << "night 1 was added as the fourth";
+  const auto anchors = anchors_of(*store, families);
+  ASSERT_THAT(anchors, SizeIs(3));
+  for (const auto& [key, anchor] : anchors) EXPECT_EQ(anchor.run, first) << key.first;
+}
+
 TEST_F(History, NeverChangesOrForgetsAnAnchor) {
   add(night(0));
   sqlite3* database = nullptr;
@@ -302,7 +313,8 @@ TEST_F(History, IsSafeWithManyWritersAtOnce) {
   const auto store = open();
   EXPECT_THAT(store->runs(), SizeIs(32));
   for (const auto& series : store->series()) EXPECT_THAT(store->points(series, 100), SizeIs(32));
-  EXPECT_THAT(store->anchors(), SizeIs(3));
+  const auto anchors = anchors_of(*store, families_of(*store, CaseNames(store->renames())));
+  EXPECT_THAT(anchors, SizeIs(3));
 }
 
 }  // namespace
