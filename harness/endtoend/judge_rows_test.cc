@@ -65,6 +65,24 @@ TEST(ServingGate, OtherAmountsOfWorkAndOtherMachinesAreNotCompared) {
                      serve({{"requests", 20}, {"ttft_ms.mean", 1}}), policy_of(0.02, 0))
                   .sentence(),
               HasSubstr("10 requests, the baseline's 20"));
+  const auto sentence = [](const char* amount, double now, double then) {
+    const CaseVerdict verdict =
+        single(serve({{amount, now}, {"total_tokens_per_s_per_gpu", 9}, {"ttft_ms.mean", 1}}),
+               serve({{amount, then}, {"total_tokens_per_s_per_gpu", 9}, {"ttft_ms.mean", 1}}),
+               policy_of(0.02, 0));
+    EXPECT_EQ(verdict.verdict, Verdict::no_verdict);
+    return verdict.sentence();
+  };
+  EXPECT_THAT(sentence("input_tokens", 160000, 1280000),
+              HasSubstr("160000 input tokens in all, the baseline's 1280000"));
+  EXPECT_THAT(sentence("output_tokens", 1280000, 160000),
+              HasSubstr("1280000 output tokens in all, the baseline's 160000"));
+  EXPECT_THAT(sentence("gpus", 8, 4), HasSubstr("8 GPUs, the baseline's 4"));
+  // Where answers end at their last word, two runs of one work are not alike to the token.
+  EXPECT_EQ(single(serve({{"output_tokens", 1005}, {"ttft_ms.mean", 1}}),
+                   serve({{"output_tokens", 1000}, {"ttft_ms.mean", 1}}), policy_of(0.02, 0))
+                .verdict,
+            Verdict::pass);
   Result here = of({serve({{"ttft_ms.mean", 1}})}), there = here;
   here.context = {{"measured_on", "A"}};
   there.context = {{"measured_on", "B"}};
@@ -79,6 +97,12 @@ TEST(ServingGate, RequestsThatFailAreNoGain) {
                         of({serve({{"ttft_ms.mean", 100}})}), policy_of(0.02, 0));
   EXPECT_EQ(judgement.cases[0].verdict, Verdict::fail);
   EXPECT_THAT(judgement.cases[0].sentence(), HasSubstr("3 requests failed, the baseline's 0"));
+  // Also where so fewer were served.
+  const CaseVerdict fewer =
+      single(serve({{"requests", 150}, {"failed", 10}, {"ttft_ms.mean", 50}}),
+             serve({{"requests", 160}, {"failed", 0}, {"ttft_ms.mean", 100}}), policy_of(0.02, 0));
+  EXPECT_EQ(fewer.verdict, Verdict::fail);
+  EXPECT_THAT(fewer.sentence(), HasSubstr("10 requests failed, the baseline's 0"));
 }
 
 TEST(ServingGate, RatesPerGpuStandForRates) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "harness/endtoend/row_verdicts.h"
@@ -82,12 +83,27 @@ CaseVerdict judge_number(const std::string& name, const ServingSides& sides, con
   return verdict;
 }
 
+// What must be as much on both sides, and how the sentence calls it.
+struct Amount {
+  const char* name;
+  const char* text;
+  double tolerance;  // as a share: two runs of one work need not end all answers at one token
+  const char* advice;
+};
+constexpr std::array amounts = {
+    Amount{"requests", " requests", 0, "serve as many"},
+    Amount{"gpus", " GPUs", 0, "serve on as many, or give each its name with ingest --label"},
+    Amount{"input_tokens", " input tokens in all", 0.01, "measure both with prompts of one length"},
+    Amount{"output_tokens", " output tokens in all", 0.01,
+           "make both write as much, as with --ignore-eos"}};
+
 // Why two points may not be held against each other at all.
 std::string no_comparison(const EndToEndPoint& now, const EndToEndPoint& then) {
-  const auto requests = now.number("requests"), were = then.number("requests");
-  if (requests && were && *requests != *were) {
-    return format_plain(*requests) + " requests, the baseline's " + format_plain(*were) +
-           ": serve as many";
+  for (const Amount& amount : amounts) {
+    const auto here = now.number(amount.name), there = then.number(amount.name);
+    if (!here || !there || std::abs(*here - *there) <= amount.tolerance * *there) continue;
+    return format_plain(*here) + amount.text + ", the baseline's " + format_plain(*there) + ": " +
+           amount.advice;
   }
   const std::string &here = now.measured_on.front(), &there = then.measured_on.front();
   if (!here.empty() && !there.empty() && here != there) {
@@ -108,7 +124,7 @@ std::optional<Finding> failed_requests(const EndToEndPoint& now, const EndToEndP
                  "find why they fail, and measure again"};
 }
 
-// A rate per GPU stands for the rate, which depends on how many there were.
+// A rate per GPU stands for the rate: one verdict says both.
 bool stands_in(const EndToEndPoint& now, const EndToEndPoint& then, const std::string& name) {
   const std::string per_gpu = name + "_per_gpu";
   return now.number(per_gpu) && then.number(per_gpu);
@@ -131,10 +147,6 @@ std::vector<std::string> changes_between(const EndToEndPoint& now, const EndToEn
     return "";
   };
   differ("arguments", arguments(now.row()), arguments(then.row()));
-  for (const char* name : {"input_tokens", "output_tokens"}) {
-    const auto a = now.number(name), b = then.number(name);
-    if (a && b && std::abs(*a - *b) > 0.01 * *b) differ(name, format_plain(*a), format_plain(*b));
-  }
   return changes;
 }
 
@@ -144,10 +156,12 @@ std::vector<CaseVerdict> judge_serving(const ServingSides& sides, const Policy& 
     settle(verdict);
     return std::vector{verdict};
   };
+  // First, as with fewer requests less is served, which alone would be no comparison.
+  const auto failed = failed_requests(sides.now, sides.then);
   if (const std::string why = no_comparison(sides.now, sides.then); !why.empty())
-    return single({Verdict::no_verdict, "baseline", why});
+    return single(failed ? *failed : Finding{Verdict::no_verdict, "baseline", why});
   std::vector<CaseVerdict> verdicts;
-  if (const auto failed = failed_requests(sides.now, sides.then)) verdicts = single(*failed);
+  if (failed) verdicts = single(*failed);
   for (const auto& [name, value] : sides.now.row().numbers) {
     if (!direction_of(name) || stands_in(sides.now, sides.then, name)) continue;
     verdicts.push_back(judge_number(name, sides, policy));
