@@ -112,7 +112,8 @@ void put_per_gpu(EndToEndRow& row, std::int64_t gpus) {
 
 // The score is the share of right answers, and its error that of a share, as the harness has it.
 void put_standard_error(EndToEndRow& row, std::int64_t questions) {
-  if (row.op != "eval" || row.number("stderr")) return;
+  // No error at all is what tools write of one answer, or of all alike, and says nothing.
+  if (row.op != "eval" || row.number("stderr").value_or(0) > 0) return;
   const double share = *row.number("value"), n = static_cast<double>(questions);
   if (!(share >= 0 && share <= 1)) {
     throw InputError("--questions",

@@ -102,6 +102,17 @@ TEST(Ingest, QuestionsGiveAScoreWithoutAStandardErrorThatOfAShare) {
   EXPECT_THAT(rows[0].unknown["stderr_from"].get<std::string>(), HasSubstr("--questions"));
 }
 
+TEST(Ingest, QuestionsAreTakenWhereTheStandardErrorIsZero) {
+  const auto rows = ingest_text(
+      "Tasks\tVersion\tFilter\tn-shot\tMetric\t\tValue\t\tStderr\n"
+      "t\t3\tnone\t5\tacc\t_\t1.0\t_\t0.0\n"
+      "u\t3\tnone\t5\tacc\t_\t0.5\t_\t0.1\n",
+      {.questions = 50});
+  EXPECT_EQ(rows[0].number("samples"), 50);
+  EXPECT_EQ(rows[0].number("stderr"), 0);
+  EXPECT_EQ(rows[1].number("stderr"), 0.1);
+}
+
 TEST(Ingest, ReadsWhatWindowsPutsBeforeTextAndRefusesItsOtherEncodingByName) {
   const std::string marked = std::string("\xEF\xBB\xBF") + "{\"requests_per_second\": 2}";
   const auto rows = ingest_text(marked);

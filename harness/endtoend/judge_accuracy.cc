@@ -110,11 +110,16 @@ class Accuracy {
       Discordant d = pairs->discordant;
       if (flip) std::swap(d.only_old, d.only_new);
       number_.mcnemar_p = mcnemar_worse(d);
+      // Of pairs only those that differ count; of none, as one could have.
+      spread_ = std::max(1.0, static_cast<double>(d.only_old + d.only_new)) /
+                static_cast<double>(pairs->questions);
       how_ = "; of the same " + std::to_string(pairs->questions) + " questions " +
              std::to_string(d.only_old) + " were lost and " + std::to_string(d.only_new) +
              " won (McNemar p = " + format_error(*number_.mcnemar_p) + " against it)";
       return paired_non_inferiority(d, pairs->questions, policy_.confidence);
     }
+    spread_ =
+        here_.score.value * (1 - here_.score.value) + there_.score.value * (1 - there_.score.value);
     how_ = "; " + count_text(here_) + " questions against " + count_text(there_);
     if (here_.runs > 1 || there_.runs > 1)
       how_ += ", means of " + std::to_string(here_.runs) + " and " + std::to_string(there_.runs) +
@@ -160,11 +165,9 @@ class Accuracy {
               "a control must not change: " + text + "; surely better by more than " + margin,
               "find what differs besides the change under test"};
     if (!n->passes(limit) || (policy_.controls && n->upper_bound > limit)) {
-      const double spread = here_.score.value * (1 - here_.score.value) +
-                            there_.score.value * (1 - there_.score.value);
       const std::string needed =
-          number_.share && limit > 0 && spread > 0
-              ? "about " + round_up(questions_needed(spread, limit, policy_.confidence)) +
+          number_.share && limit > 0 && spread_ > 0
+              ? "about " + round_up(questions_needed(spread_, limit, policy_.confidence)) +
                     " questions a side, which would tell scores that are equal"
               : "more questions";
       return {Verdict::inconclusive, "accuracy", text + "; too wide for " + margin,
@@ -181,6 +184,7 @@ class Accuracy {
   const Measure here_, there_;
   NumberJudgement number_;
   std::string how_;
+  double spread_ = 0;  // the variance of one question's difference
 };
 
 }  // namespace

@@ -266,6 +266,17 @@ TEST(AccuracyGate, TheSameQuestionsArePairedAndDecideWhatTwoErrorsDoNot) {
             Verdict::inconclusive);
 }
 
+TEST(AccuracyGate, PairedQuestionsAreAskedForByTheShareThatDiffers) {
+  // 100 questions, 80 right in both, 1 lost and 1 won: z = 1.6449 + 0.8416, 0.02 * (z / 0.01)^2 is
+  // 1237, where the scores' own spread of 2 * 0.81 * 0.19 would ask for 19000.
+  const EndToEndRow then = logged(range(0, 81), range(81, 100));
+  auto wrong = range(82, 100);
+  wrong.insert(wrong.begin(), 0);
+  const CaseVerdict verdict = single(logged(range(1, 82), wrong), then, policy_of(0, 0.01));
+  EXPECT_EQ(verdict.verdict, Verdict::inconclusive);
+  EXPECT_THAT(verdict.sentence(), HasSubstr("ask about 1300 questions a side"));
+}
+
 TEST(AccuracyGate, AFileOfTheHarnessAgainstAnotherRunsLog) {
   const Result a = ingested({"samples_tiny_sums_2026-11-30T00-00-00.000001.jsonl"});
   const Result b = ingested({"samples_tiny_sums_2026-11-30T00-00-00.000002.jsonl"});

@@ -42,8 +42,10 @@ Finding finding_of(const NumberJudgement& j, const ServingSides& sides, bool con
 // A gain that rests on a number that cannot be right is none.
 void doubt(CaseVerdict& verdict) {
   for (Finding& finding : verdict.findings) {
-    if (finding.verdict == Verdict::pass || finding.verdict == Verdict::improved)
-      finding.verdict = Verdict::inconclusive;
+    if (finding.verdict != Verdict::pass && finding.verdict != Verdict::improved) continue;
+    finding.verdict = Verdict::inconclusive;
+    finding.facts += ", but suspect";
+    finding.advice = "measure it again, warm, before a baseline is made of it";
   }
   verdict.findings.push_back({Verdict::inconclusive, "suspect",
                               "suspect: " + verdict.number->suspect +

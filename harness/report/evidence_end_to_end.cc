@@ -10,9 +10,13 @@ namespace {
 
 std::vector<std::string> judged_cells(const CaseVerdict& verdict) {
   const LatencyCells cells = latency_cells(verdict);
-  return {std::string(to_string(verdict.verdict)), evidence_cell(cells.result),
-          evidence_cell(cells.baseline),           evidence_cell(cells.ratio),
-          evidence_cell(cells.interval),           evidence_code(verdict.id)};
+  const bool suspect = verdict.number && !verdict.number->suspect.empty();
+  return {std::string(to_string(verdict.verdict)) + (suspect ? ", suspect" : ""),
+          evidence_cell(cells.result),
+          evidence_cell(cells.baseline),
+          evidence_cell(cells.ratio),
+          evidence_cell(cells.interval),
+          evidence_code(verdict.id)};
 }
 
 // Verdicts on serving (relative) or on scores, worst first within each file.

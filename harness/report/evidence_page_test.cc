@@ -69,6 +69,15 @@ TEST(EvidencePage, HoldsATableOfTunedAgainstDefaultPerBatchSize) {
   EXPECT_THAT(page, HasSubstr("## Errors"));
 }
 
+TEST(EvidencePage, SaysWhichNumbersOfServingAreSuspect) {
+  Result result;
+  result.end_to_end = {serve("1-1", 1)};
+  Judgement judgement;
+  judgement.cases = {verdict_of("serve/a", Verdict::inconclusive)};
+  judgement.cases[0].number->suspect = "more work took less";
+  EXPECT_THAT(evidence_page(input_of(result), {judgement}), HasSubstr("| inconclusive, suspect |"));
+}
+
 TEST(EvidencePage, SaysWhatItDoesNotShow) {
   const std::string page = evidence_page(input_of(tuned_and_default(80, {1})), {});
   for (const char* gap :
