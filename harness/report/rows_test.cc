@@ -164,5 +164,56 @@ TEST(ReportSummary, AgainstABaselineTheWorstFailuresComeFirstWithTheirCommands) 
   EXPECT_EQ(summary.worst[0].repro, slow.cases[1].repro);
 }
 
+ReportInput against(Result result, Result baseline) {
+  ReportInput input = input_of({std::move(result)});
+  input.baseline = ReportFile{.name = "base.json", .result = std::move(baseline)};
+  return input;
+}
+
+Judgement judged(const ReportInput& input) {
+  return judge(input.files[0].result, input.baseline->result, input.policy, fake_limits);
+}
+
+TEST(ReportSummary, LooksFirstAtFailuresThenSlowDownsNeverAtGainsBesideThem) {
+  Result now = fake_result(), then = fake_result();
+  now.cases.clear();
+  then.cases.clear();
+  const auto add = [&](std::int64_t tokens, double ratio) {
+    now.cases.push_back(fake_case(tokens, 100 * ratio));
+    then.cases.push_back(fake_case(tokens, 100));
+  };
+  add(1, 0.5);   // improved
+  add(2, 1.04);  // holds the limit of 1.05
+  add(3, 1);     // passes
+  add(4, 1.5);   // fails
+  add(5, 1);     // skipped, below
+  now.cases.back().outcome = Unmeasured{Status::skipped, "the budget was spent"};
+  now.cases.push_back(fake_case(6, 100));  // no counterpart
+  const ReportInput input = against(now, then);
+  std::vector<std::string> ids;
+  for (const WorstCase& worst : summary_of(input, {judged(input)}).worst)
+    ids.push_back(worst.id.substr(worst.id.rfind('/') + 1));
+  EXPECT_THAT(ids, ElementsAre("M=4", "M=2", "M=6", "M=5"));
+}
+
+TEST(ReportSummary, WhereAllIsFineTheSlowestOfItIsShown) {
+  const ReportInput input = against(fake_result(), fake_result());
+  EXPECT_THAT(summary_of(input, {judged(input)}).worst, SizeIs(3));
+}
+
+TEST(ReportSummary, AnotherMachineIsAChangeSinceTheBaseline) {
+  Result now = fake_result(), then = fake_result();
+  EXPECT_THAT(summary_of(against(now, then), {judged(against(now, then))}).changes, IsEmpty());
+  for (CaseRecord& record : now.cases) record.device = "other device";
+  now.machine["host_name"] = "new-host";
+  then.machine["host_name"] = "old-host";
+  now.context = {{"suite", "nightly"}, {"moegauge_version", "2.0"}};
+  then.context = {{"suite", "quick"}, {"moegauge_version", "1.0"}};
+  const ReportInput input = against(now, then);
+  EXPECT_THAT(summary_of(input, {judged(input)}).changes,
+              ElementsAre("device other device, was fake device", "host new-host, was old-host",
+                          "suite nightly, was quick", "moegauge version 2.0, was 1.0"));
+}
+
 }  // namespace
 }  // namespace moegauge
