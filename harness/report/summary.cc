@@ -76,10 +76,8 @@ Need need_of(const CaseRecord& record, const std::map<std::string, double>& loss
 std::vector<WorstCase> worst_without_baseline(const ReportInput& input) {
   std::map<std::string, double> losses;
   for (const Row& row : rows_of(input, {}).pairs) {
-    const double speedup = row["speedup"];
-    // Surely slower where the interval is known, by 2% where it is not.
-    if (row.value("high", speedup * 1.02) < 1 && row["kind"] == "tuned over default")
-      losses[row["rival"]] = speedup;
+    if (row["lost"] == true && row["kind"] == "tuned over default")
+      losses[row["rival"]] = row["speedup"];
   }
   struct Candidate {
     double weight;
