@@ -6,7 +6,10 @@ import json
 import os
 import sys
 
-import vl_convert
+try:
+    import vl_convert
+except ImportError:
+    vl_convert = None
 
 # The colours of the report's page on a light ground.
 CONFIG = {
@@ -24,6 +27,10 @@ CONFIG = {
 def main():
     if len(sys.argv) != 3 or not sys.argv[2].endswith((".svg", ".png")):
         print("usage: chart.py SPECIFICATION PICTURE.svg|PICTURE.png", file=sys.stderr)
+        return 2
+    if vl_convert is None:
+        print("chart.py: vl_convert is not installed here; scripts/setup report installs it, and scripts/python finds it",
+              file=sys.stderr)
         return 2
     source, target = sys.argv[1:]
     try:

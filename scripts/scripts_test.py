@@ -36,6 +36,14 @@ class BadUsage(unittest.TestCase):
         self.assertEqual(code, 2)
         self.assertIn("no suite suites/none.json", text)
 
+    def test_a_chart_without_its_library_is_a_line_that_says_how_to_get_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "vl_convert.py").write_text("raise ImportError\n")
+            code, text = run(SCRIPTS / "python", SCRIPTS / "chart.py", "a.vl.json", "a.svg", env=CLEAN | {"PYTHONPATH": folder})
+        self.assertEqual(code, 2)
+        self.assertEqual(len(text.splitlines()), 1, text)
+        self.assertIn("scripts/setup report", text)
+
     def test_help_is_no_error(self):
         for script in ("setup", "bench", "test", "check-clean-clone", "check-bare-machine"):
             self.assertEqual(run(SCRIPTS / script, "--help")[0], 0, script)

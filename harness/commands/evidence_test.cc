@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+#include <sstream>
+
 #include "harness/commands/command_line_testing.h"
 #include "reference/base/text_file.h"
 
@@ -27,6 +30,61 @@ TEST_F(CommandLine, EvidenceJoinsKernelsServingAndAccuracyOnOnePage) {
   EXPECT_EQ(run({"evidence", path("r.json"), path("now.json")}), 0);
   EXPECT_THAT(out_, HasSubstr("## Latency per batch size"));
   EXPECT_THAT(out_, HasSubstr("## Serving"));
+}
+
+// Words of a line as a shell splits it, of what the page writes: single quotes only.
+std::vector<std::string> shell_words(const std::string& line) {
+  std::vector<std::string> words(1);
+  bool within = false;
+  for (const char c : line) {
+    if (c == '\'') {
+      within = !within;
+    } else if (c == ' ' && !within) {
+      words.emplace_back();
+    } else {
+      words.back() += c;
+    }
+  }
+  return words;
+}
+
+TEST_F(CommandLine, EvidencesCommandsMakeTheSameRowsAgain) {
+  const std::string tables = "harness/endtoend/testdata/tuned_by_length.txt";
+  const std::string scores =
+      write_text("scores.txt",
+                 "|Tasks|Version|Filter|n-shot|Metric|   |Value|   |Stderr|\n"
+                 "|-----|------:|------|-----:|------|---|----:|---|-----:|\n"
+                 "|gsm8k|      3|strict|     5|exact |   |  0.9|   |   N/A|\n");
+  ASSERT_EQ(run({"ingest", tables, "--variant", "untuned", "--gpus", "8", "--label",
+                 "concurrency=4", "--out", path("then.json")}),
+            0)
+      << err_;
+  // The order of the files tells which of two runs is 1 and which is 2.
+  ASSERT_EQ(run({"ingest", scores, tables, scores, "--variant", "2", "--model", "org/other name",
+                 "--questions", "1319", "--machine", "8 cards of mine", "--out", path("now.json")}),
+            0)
+      << err_;
+  ASSERT_EQ(run({"evidence", path("now.json"), "--baseline", path("then.json")}), 0);
+  std::istringstream page(out_);
+  std::vector<std::string> repeated;
+  for (std::string line; std::getline(page, line);) {
+    if (!line.starts_with("moegauge ingest ")) continue;
+    std::vector<std::string> words = shell_words(line);
+    ASSERT_EQ(words[words.size() - 2], "--out");
+    repeated.push_back(words.back());
+    words.back() = path("again-" + words.back());
+    words.erase(words.begin());
+    EXPECT_EQ(run(words), 0) << line << "\n" << err_;
+  }
+  EXPECT_THAT(repeated, testing::ElementsAre("now.json", "then.json"));
+  for (const std::string& name : repeated) {
+    const Result first = load_result(path(name)).result;
+    const Result again = load_result(path("again-" + name)).result;
+    ASSERT_EQ(again.end_to_end.size(), first.end_to_end.size()) << name;
+    for (std::size_t i = 0; i < first.end_to_end.size(); ++i)
+      EXPECT_EQ(to_json(again.end_to_end[i]).dump(), to_json(first.end_to_end[i]).dump());
+    EXPECT_EQ(again.context, first.context) << name;
+  }
 }
 
 TEST_F(CommandLine, EvidenceOfNothingOrWithoutItsBaselineExitsWith4) {

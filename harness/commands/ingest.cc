@@ -81,6 +81,24 @@ nlohmann::ordered_json machine_not_known() {
   return machine;
 }
 
+// What to give `moegauge ingest` to get the same rows, as a JSON list: the order of the files and
+// rows that --variant dropped count too, and no row tells of those.
+std::string arguments_of(const IngestCommand& o) {
+  nlohmann::ordered_json words = o.files;
+  const auto add = [&words](const char* option, const std::string& value) {
+    if (value.empty()) return;
+    words.push_back(option);
+    words.push_back(value);
+  };
+  add("--variant", o.how.variant);
+  add("--model", o.how.model);
+  for (const std::string& label : o.labels) add("--label", label);
+  if (o.gpus > 0) add("--gpus", std::to_string(o.gpus));
+  if (o.questions > 0) add("--questions", std::to_string(o.questions));
+  add("--machine", o.machine);
+  return words.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
 std::string row_table(const std::vector<EndToEndRow>& rows) {
   TextTable table({Align::left, Align::left, Align::left, Align::left});
   table.add({"point", "variant", "numbers", "from"});
@@ -107,6 +125,7 @@ int write_ingested(IngestCommand o, const Environment& environment) {
   Result result;
   result.context = {{"moegauge_version", MOEGAUGE_VERSION},
                     {"suite", "ingest"},
+                    {"ingest_arguments", arguments_of(o)},
                     {"measured_on", o.machine.empty() ? "not stated" : o.machine}};
   result.machine = machine_not_known();
   result.end_to_end = ingest(texts, o.how);

@@ -318,6 +318,16 @@ std::string cases(std::size_t count) {
   return std::to_string(count) + (count == 1 ? " case" : " cases");
 }
 
+// How little was held against the baseline must not hide behind how little failed of it.
+std::string of_which_judged(const Judgement& j) {
+  const std::size_t apart = j.count(Verdict::no_verdict), skipped = j.count(Verdict::not_judged);
+  if (apart + skipped == 0) return "";
+  std::string text = "; " + std::to_string(j.cases.size() - apart - skipped) + " judged";
+  if (apart > 0) text += ", " + std::to_string(apart) + " could not be compared";
+  if (skipped > 0) text += ", " + std::to_string(skipped) + " with nothing to judge";
+  return text;
+}
+
 Conclusion conclude(const Judgement& j) {
   const auto of_all = [&j](std::size_t count) {
     return std::to_string(count) + " of " + cases(j.cases.size());
@@ -335,9 +345,12 @@ Conclusion conclude(const Judgement& j) {
   const std::string and_known =
       known == 0 ? ""
                  : "; " + std::to_string(known) + (known == 1 ? " known issue" : " known issues");
-  if (failed > 0) return {1, "FAIL: " + of_all(failed)};
+  if (failed > 0) return {1, "FAIL: " + of_all(failed) + of_which_judged(j)};
   if (j.cases.empty()) return {4, "NO VERDICT: no case matched"};
-  if (no_verdict > 0) return {4, "NO VERDICT: " + of_all(no_verdict) + " could not be compared"};
+  if (no_verdict > 0) {
+    return {4, "NO VERDICT: " + of_all(no_verdict) + " could not be compared; " +
+                   std::to_string(passed + inconclusive + known) + " judged"};
+  }
   if (!j.cut.empty()) return {4, "NO VERDICT: " + j.cut};
   if (passed + inconclusive + known == 0)
     return {4, "NO VERDICT: no case is ok, so nothing was judged"};
@@ -349,9 +362,10 @@ Conclusion conclude(const Judgement& j) {
                    and_known};
   }
   if (inconclusive > 0) {
-    return {0, "PASS: nothing failed; " + of_all(inconclusive) + " inconclusive" + and_known};
+    return {0, "PASS: nothing failed; " + of_all(inconclusive) + " inconclusive" + and_known +
+                   of_which_judged(j)};
   }
-  return {0, "PASS: " + cases(passed) + and_known};
+  return {0, "PASS: " + cases(passed) + and_known + of_which_judged(j)};
 }
 
 }  // namespace

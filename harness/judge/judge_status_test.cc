@@ -26,6 +26,23 @@ TEST(Gate, OfNothingButInconclusiveCasesIsNoVerdict) {
   EXPECT_EQ(conclusion(judgement), "NO VERDICT: 3 of 3 cases inconclusive, none judged");
 }
 
+// 1 of 5 that failed is 1 of 3 that were compared.
+TEST(Gate, SaysHowManyWereJudgedWhereNotAllWere) {
+  Result result = fake_result();
+  scale_latency(result.cases[0], 2);
+  result.cases.push_back(fake_case(1000, 100));  // the baseline has none
+  EXPECT_EQ(conclusion(judged(result, fake_result())),
+            "FAIL: 1 of 4 cases; 3 judged, 1 could not be compared");
+  result.cases.push_back(fake_case(2000, 100));
+  result.cases.back().outcome = Unmeasured{.status = Status::unsupported, .reason = "no"};
+  EXPECT_EQ(conclusion(judged(result, fake_result())),
+            "FAIL: 1 of 5 cases; 3 judged, 1 could not be compared, 1 with nothing to judge");
+  result = fake_result();
+  result.cases.push_back(fake_case(1000, 100));
+  EXPECT_EQ(conclusion(judged(result, fake_result())),
+            "NO VERDICT: 1 of 4 cases could not be compared; 3 judged");
+}
+
 // What was cut off both files could have failed.
 TEST(Gate, OfAFileThatWasCutIsNoVerdictUnlessAWholeCaseFailed) {
   Judgement judgement = judged(fake_result(), fake_result());

@@ -388,6 +388,28 @@ class Hostile(Page):
         self.assertEqual(self.errors(), [])
 
 
+class Failures(Page):
+    """Two schemes of which every case was inaccurate: there are errors and no latency."""
+
+    @classmethod
+    def write_page(cls):
+        result = json.loads(pathlib.Path(RESULT).read_text())
+        result.update(comparisons=[], benchmarks=[])
+        for case in result["cases"]:
+            if case["status"] != "ok":
+                continue
+            case.update(status="inaccurate", reason="too far from the truth")
+            for measured in ("latency_us", "stages_us", "roofline", "sampling", "telemetry", "tflops", "gbytes_per_s", "unstable", "suspect"):
+                case.pop(measured, None)
+        (cls.folder / "failed.json").write_text(json.dumps(result))
+        return moegauge("report", cls.folder / "failed.json", "--out", cls.page)
+
+    def test_a_chart_that_would_draw_nothing_is_not_there(self):
+        self.open()
+        shown = self.browser.execute_script("return chart_list.filter((one) => !one.section.hidden).map((one) => one.name)")
+        self.assertEqual(shown, ["errors"])
+
+
 class Tooltips(Page):
     """Of every chart's points: median, interval, config and error, and nothing that is not there."""
 

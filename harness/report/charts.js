@@ -101,11 +101,15 @@ function mixtures(rows, facet, x) {
   return notes;
 }
 
+// Whether a chart draws something of a row. A call of no tokens takes no time: no chart has a place for it.
+const has_place = (about, row) => [about.needs].flat().every((field) => row[field] !== undefined) &&
+  (about.op ?? row.op) === row.op && row.tokens !== 0;
+
 // What a chart is made from, after filters and its own choice.
 function chart_rows(chart) {
   const about = chart.spec.usermeta;
   const all = tables[chart.spec.data.name];
-  let rows = filtered(all).filter((row) => row[about.needs] !== undefined);
+  let rows = filtered(all).filter((row) => has_place(about, row));
   let choices = [], chosen;
   if (about.several) rows = with_several(rows, about.facet, about.several);
   if (about.choose) {

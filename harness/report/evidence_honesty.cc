@@ -1,6 +1,7 @@
 // What an evidence page does not show, and how to make it again.
 #include <algorithm>
 #include <cctype>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 
@@ -84,14 +85,44 @@ std::string short_command(std::string command) {
          " bytes, too long to show: " + command.substr(0, 60);
 }
 
+// As `moegauge ingest` noted them; none where the file is older than that, or not as it writes
+// them.
+std::vector<std::string> noted_arguments(const Result& result) {
+  const auto noted =
+      nlohmann::json::parse(context_of(result, "ingest_arguments"), nullptr, /*exceptions=*/false);
+  if (!noted.is_array()) return {};
+  std::vector<std::string> words;
+  for (const nlohmann::json& word : noted) {
+    if (!word.is_string()) return {};
+    words.push_back(word);
+  }
+  return words;
+}
+
+// What the rows tell of it.
+std::vector<std::string> arguments_by_rows(const Result& result) {
+  std::vector<std::string> words;
+  std::set<std::string> variants;
+  for (const EndToEndRow& row : result.end_to_end) {
+    if (std::ranges::find(words, row.source.file) == words.end()) words.push_back(row.source.file);
+    variants.insert(row.variant());
+  }
+  if (variants.size() == 1 && !variants.begin()->empty())
+    words.insert(words.end(), {"--variant", *variants.begin()});
+  const std::string machine = context_of(result, "measured_on");
+  if (!machine.empty() && machine != "not stated")
+    words.insert(words.end(), {"--machine", machine});
+  return words;
+}
+
 std::string command_of(const ReportFile& file) {
   const Result& result = file.result;
-  std::set<std::string> sources;
-  for (const EndToEndRow& row : result.end_to_end) sources.insert(row.source.file);
   std::string command;
-  if (!sources.empty()) {
+  if (!result.end_to_end.empty()) {
+    std::vector<std::string> words = noted_arguments(result);
+    if (words.empty()) words = arguments_by_rows(result);
     command = "moegauge ingest";
-    for (const std::string& source : sources) command += " " + quoted(source);
+    for (const std::string& word : words) command += " " + quoted(word);
   } else {
     const std::string suite = context_of(result, "suite_file");
     command = "moegauge run " + quoted(suite.empty() ? context_of(result, "suite") : suite);

@@ -99,6 +99,17 @@ void drop_empty_layers(Json& spec, const std::vector<Row>& rows) {
   spec["layer"] = std::move(kept);
 }
 
+// Whether a chart draws something of a row, as charts.js has it. A call of no tokens takes no time:
+// no chart has a place for it.
+bool has_place(const Json& about, const Row& row) {
+  if (about.contains("op") && row.value("op", "") != about["op"]) return false;
+  if (row.contains("tokens") && row["tokens"] == 0) return false;
+  const Json& needs = about.at("needs");
+  if (needs.is_string()) return row.contains(needs.get<std::string>());
+  return std::ranges::all_of(
+      needs, [&](const Json& field) { return row.contains(field.get<std::string>()); });
+}
+
 // Panels in the order of the rows; by itself Vega-Lite sorts them by their letters. Not by a list
 // of names: it would write those into a formula, which text from a file could break.
 void sort_panels(Json& spec, std::vector<Row>& rows) {
@@ -173,10 +184,9 @@ nlohmann::ordered_json chart_with_data(const std::string& chart, const ReportRow
   if (found == charts.end()) throw std::out_of_range("no chart " + chart);
   Json spec = Json::parse(found->spec);
   const std::string table = spec.at("data").at("name");
-  const std::string needs = spec.at("usermeta").at("needs");
   std::vector<Row> drawn;
   for (const Row& row : rows.table(table)) {
-    if (row.contains(needs)) drawn.push_back(row);
+    if (has_place(spec.at("usermeta"), row)) drawn.push_back(row);
   }
   drop_empty_layers(spec.at("spec"), drawn);
   sort_panels(spec, drawn);

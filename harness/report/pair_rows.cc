@@ -17,7 +17,8 @@ Measurements interleaved(const Result& result) {
   return measured;
 }
 
-// latency(base) / latency(rival): above 1, the rival is faster.
+// latency(base) / latency(rival): above 1, the rival is faster. `lost` where the whole interval
+// lies below 1; without one, where those of the two medians do not meet.
 void put_speedup(Row& row, const Measurements& measured, const CaseRecord& base,
                  const CaseRecord& rival) {
   if (const auto found = measured.find({base.id(), rival.id()}); found != measured.end()) {
@@ -35,6 +36,9 @@ void put_speedup(Row& row, const Measurements& measured, const CaseRecord& base,
     row["speedup"] = base.measured()->latency.median / rival.measured()->latency.median;
   }
   row["interleaved"] = row.contains("low");
+  row["lost"] = row.contains("high")
+                    ? row["high"] < 1.0
+                    : rival.measured()->latency.ci_low > base.measured()->latency.ci_high;
 }
 
 // Of the first of the two: what its point is to tell.
@@ -121,6 +125,7 @@ void add_changes(const ReportFile& file, const Judgement& judgement, const char*
     row["speedup"] = 1 / j.ratio;
     row["low"] = 1 / j.high;
     row["high"] = 1 / j.low;
+    row["lost"] = row["high"] < 1.0;
     row["interleaved"] = false;
     put_rival(row, *found->second);
     rows.push_back(std::move(row));

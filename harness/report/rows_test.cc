@@ -38,8 +38,8 @@ Result rivals(bool interleaved) {
   CaseRecord tuned = result.cases[0];
   result.cases[0].coordinates.config = "default";
   tuned.coordinates.config = "tuned";
-  std::get<Measured>(result.cases[0].outcome).latency.median = 100;
-  std::get<Measured>(tuned.outcome).latency.median = 80;
+  scale_latency(result.cases[0], 100 / result.cases[0].measured()->latency.median);
+  scale_latency(tuned, 80 / tuned.measured()->latency.median);
   result.cases.push_back(tuned);
   if (interleaved) {
     result.comparisons.push_back({.point = point_id(tuned.coordinates),
@@ -89,6 +89,26 @@ TEST(ReportRows, ARatioMeasuredInTurnsIsTakenWithItsInterval) {
   EXPECT_DOUBLE_EQ(pairs[0]["speedup"], 1.25);  // 1 / 0.8: the file holds tuned / default
   EXPECT_DOUBLE_EQ(pairs[0]["low"], 1 / 0.9);
   EXPECT_DOUBLE_EQ(pairs[0]["high"], 1 / 0.75);
+}
+
+// The medians' own intervals are 0.3% wide on either side.
+TEST(ReportRows, ALoserIsOneWhoseWholeIntervalLiesBelow1) {
+  const auto lost = [](Result result) { return rows_of(input_of({result}), {}).pairs[0]["lost"]; };
+  Result in_turns = rivals(true);
+  const auto tuned_over_default = [&](double ratio, double low, double high) {
+    Comparison& c = in_turns.comparisons[0];
+    c.ratio = ratio;
+    c.ci_low = low;
+    c.ci_high = high;
+    return lost(in_turns);
+  };
+  EXPECT_EQ(tuned_over_default(1.1, 0.99, 1.2), false) << "it may be none";
+  EXPECT_EQ(tuned_over_default(1.005, 1.002, 1.008), true) << "small and sure";
+  Result apart = rivals(false);
+  scale_latency(apart.cases[1], 100.4 / 80);
+  EXPECT_EQ(lost(apart), false) << "the intervals of the two medians meet";
+  scale_latency(apart.cases[1], 1.02);
+  EXPECT_EQ(lost(apart), true);
 }
 
 TEST(ReportRows, PanelsNameOnlyWhatDiffers) {
@@ -142,7 +162,7 @@ TEST(ReportSummary, WithoutABaselineSaysSoAndWhatWasMeasured) {
 
 TEST(ReportSummary, ATunedConfigThatLosesComesBeforeSlowCases) {
   Result result = rivals(false);
-  std::get<Measured>(result.cases[1].outcome).latency.median = 150;
+  scale_latency(result.cases[1], 150.0 / 80);
   const ReportSummary summary = summary_of(input_of({result}), {});
   ASSERT_FALSE(summary.worst.empty());
   EXPECT_EQ(summary.worst[0].id, result.cases[1].id());
@@ -162,6 +182,57 @@ TEST(ReportSummary, AgainstABaselineTheWorstFailuresComeFirstWithTheirCommands) 
   ASSERT_THAT(summary.worst, SizeIs(3));
   EXPECT_EQ(summary.worst[0].id, slow.cases[1].id());
   EXPECT_EQ(summary.worst[0].repro, slow.cases[1].repro);
+}
+
+ReportInput against(Result result, Result baseline) {
+  ReportInput input = input_of({std::move(result)});
+  input.baseline = ReportFile{.name = "base.json", .result = std::move(baseline)};
+  return input;
+}
+
+Judgement judged(const ReportInput& input) {
+  return judge(input.files[0].result, input.baseline->result, input.policy, fake_limits);
+}
+
+TEST(ReportSummary, LooksFirstAtFailuresThenSlowDownsNeverAtGainsBesideThem) {
+  Result now = fake_result(), then = fake_result();
+  now.cases.clear();
+  then.cases.clear();
+  const auto add = [&](std::int64_t tokens, double ratio) {
+    now.cases.push_back(fake_case(tokens, 100 * ratio));
+    then.cases.push_back(fake_case(tokens, 100));
+  };
+  add(1, 0.5);   // improved
+  add(2, 1.04);  // holds the limit of 1.05
+  add(3, 1);     // passes
+  add(4, 1.5);   // fails
+  add(5, 1);     // skipped, below
+  now.cases.back().outcome = Unmeasured{Status::skipped, "the budget was spent"};
+  now.cases.push_back(fake_case(6, 100));  // no counterpart
+  const ReportInput input = against(now, then);
+  std::vector<std::string> ids;
+  for (const WorstCase& worst : summary_of(input, {judged(input)}).worst)
+    ids.push_back(worst.id.substr(worst.id.rfind('/') + 1));
+  EXPECT_THAT(ids, ElementsAre("M=4", "M=2", "M=6", "M=5"));
+}
+
+TEST(ReportSummary, WhereAllIsFineTheSlowestOfItIsShown) {
+  const ReportInput input = against(fake_result(), fake_result());
+  EXPECT_THAT(summary_of(input, {judged(input)}).worst, SizeIs(3));
+}
+
+TEST(ReportSummary, AnotherMachineIsAChangeSinceTheBaseline) {
+  Result now = fake_result(), then = fake_result();
+  EXPECT_THAT(summary_of(against(now, then), {judged(against(now, then))}).changes, IsEmpty());
+  for (CaseRecord& record : now.cases) record.device = "other device";
+  now.machine["host_name"] = "new-host";
+  then.machine["host_name"] = "old-host";
+  now.context = {{"suite", "nightly"}, {"moegauge_version", "2.0"}};
+  then.context = {{"suite", "quick"}, {"moegauge_version", "1.0"}};
+  const ReportInput input = against(now, then);
+  EXPECT_THAT(summary_of(input, {judged(input)}).changes,
+              ElementsAre("device other device, was fake device", "host new-host, was old-host",
+                          "suite nightly, was quick", "moegauge version 2.0, was 1.0"));
 }
 
 }  // namespace

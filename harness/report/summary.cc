@@ -1,6 +1,7 @@
 #include "harness/report/summary.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <set>
 
@@ -75,10 +76,8 @@ Need need_of(const CaseRecord& record, const std::map<std::string, double>& loss
 std::vector<WorstCase> worst_without_baseline(const ReportInput& input) {
   std::map<std::string, double> losses;
   for (const Row& row : rows_of(input, {}).pairs) {
-    const double speedup = row["speedup"];
-    // Surely slower where the interval is known, by 2% where it is not.
-    if (row.value("high", speedup * 1.02) < 1 && row["kind"] == "tuned over default")
-      losses[row["rival"]] = speedup;
+    if (row["lost"] == true && row["kind"] == "tuned over default")
+      losses[row["rival"]] = row["speedup"];
   }
   struct Candidate {
     double weight;
@@ -101,22 +100,80 @@ std::vector<WorstCase> worst_without_baseline(const ReportInput& input) {
   return worst;
 }
 
-std::vector<WorstCase> worst_judged(const std::vector<Judgement>& judgements) {
-  std::vector<const CaseVerdict*> all;
-  for (const Judgement& judgement : judgements) {
-    for (const CaseVerdict* verdict : worst_first(judgement)) all.push_back(verdict);
+// How soon somebody should look at a case; 0: first. What a spent budget skipped says nothing of
+// the kernel, and what passed is looked at only where nothing else is there.
+enum class Turn : std::uint8_t { failed, maybe_slower, other, skipped, fine, none };
+
+// Of a number, less is better for times, more for rates and scores; see report_parts.cc.
+bool leans_to_worse(const CaseVerdict& verdict) {
+  if (verdict.number)
+    return verdict.number->unit == "ms" ? verdict.number->change > 0 : verdict.number->change < 0;
+  return verdict.latency && verdict.latency->ratio > 1;
+}
+
+Turn turn_of(const CaseVerdict& verdict, bool skipped) {
+  switch (verdict.verdict) {
+    case Verdict::not_judged:
+      return Turn::none;
+    case Verdict::pass:
+    case Verdict::improved:
+      return Turn::fine;
+    case Verdict::fail:
+      return skipped ? Turn::skipped : Turn::failed;
+    case Verdict::inconclusive:
+      return leans_to_worse(verdict) ? Turn::maybe_slower : Turn::other;
+    default:
+      return skipped ? Turn::skipped : Turn::other;
   }
-  std::ranges::stable_sort(all, std::greater(), &CaseVerdict::verdict);
+}
+
+std::vector<WorstCase> worst_judged(const ReportInput& input,
+                                    const std::vector<Judgement>& judgements) {
+  struct Candidate {
+    Turn turn;
+    const CaseVerdict* verdict;
+  };
+  std::vector<Candidate> all;
+  for (std::size_t i = 0; i < judgements.size(); ++i) {
+    std::set<std::string> skipped;
+    for (const CaseRecord& record : input.files[i].result.cases)
+      if (record.status() == Status::skipped) skipped.insert(record.id());
+    for (const CaseVerdict* verdict : worst_first(judgements[i]))
+      all.push_back({turn_of(*verdict, skipped.contains(verdict->id)), verdict});
+  }
+  std::ranges::stable_sort(all, {}, &Candidate::turn);
+  const bool any_not_fine = !all.empty() && all.front().turn < Turn::fine;
   std::vector<WorstCase> worst;
-  for (const CaseVerdict* verdict : all) {
-    if (worst.size() == worst_cases) break;
-    if (verdict->verdict == Verdict::not_judged) continue;
+  for (const auto& [turn, verdict] : all) {
+    if (worst.size() == worst_cases || turn == Turn::none) break;
+    if (turn == Turn::fine && any_not_fine) break;
     worst.push_back({verdict->id, verdict->sentence(), verdict->repro});
   }
   return worst;
 }
 
-std::vector<std::string> changes_of(const std::vector<Judgement>& judgements) {
+// Where and by what it was measured, of each result against the baseline, where both say it.
+std::vector<std::string> changed_conditions(const ReportInput& input) {
+  const MachineLine then = machine_line(*input.baseline, "");
+  std::vector<std::string> changes;
+  for (const ReportFile& file : input.files) {
+    const MachineLine now = machine_line(file, "");
+    const std::string of_file = input.files.size() > 1 ? file.name + ": " : "";
+    const auto add = [&](const char* what, std::string MachineLine::*part) {
+      const std::string &is = now.*part, &was = then.*part;
+      if (is == was || is.empty() || was.empty()) return;
+      changes.push_back(of_file + what + " " + is + ", was " + was);
+    };
+    add("device", &MachineLine::devices);
+    add("host", &MachineLine::host);
+    add("suite", &MachineLine::suite);
+    add("moegauge version", &MachineLine::version);
+  }
+  return changes;
+}
+
+std::vector<std::string> changes_of(const ReportInput& input,
+                                    const std::vector<Judgement>& judgements) {
   std::map<std::string, std::size_t> counts;
   std::size_t improved = 0;
   for (const Judgement& judgement : judgements) {
@@ -127,7 +184,8 @@ std::vector<std::string> changes_of(const std::vector<Judgement>& judgements) {
         ++counts[change.substr(0, change.find(':'))];
     }
   }
-  std::vector<std::string> changes;
+  std::vector<std::string> changes =
+      input.baseline ? changed_conditions(input) : std::vector<std::string>{};
   if (improved > 0) changes.push_back(counted(improved, "case") + " improved");
   for (const auto& [change, count] : counts)
     changes.push_back(change + " (" + counted(count, "case") + ")");
@@ -194,8 +252,8 @@ ReportSummary summary_of(const ReportInput& input, const std::vector<Judgement>&
     summary.worst = worst_without_baseline(input);
   } else {
     put_verdict(input, judgements, summary);
-    summary.worst = worst_judged(judgements);
-    summary.changes = changes_of(judgements);
+    summary.worst = worst_judged(input, judgements);
+    summary.changes = changes_of(input, judgements);
   }
   for (const ReportFile& file : input.files) {
     summary.machines.push_back(machine_line(file, ""));
