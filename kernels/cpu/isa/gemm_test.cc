@@ -87,6 +87,25 @@ std::vector<float> one_hot_rows(const KernelTable& table, ActivationCodec codec,
   return packed;
 }
 
+// a w of `rows` rows and two vectors of columns, all elements in one block.
+std::vector<float> product(const KernelTable& table, WeightCodec codec, DotUnit unit,
+                           const std::vector<float>& a, std::int64_t rows, const PackedTile& w) {
+  constexpr std::int64_t kElements = 32;
+  std::vector<float> panel(static_cast<std::size_t>(panel_floats(kElements)));
+  std::vector<float> out(static_cast<std::size_t>(rows * 32), -7);
+  table.gemm(codec, {.a = a.data(),
+                     .rows = rows,
+                     .unit = unit,
+                     .w = reinterpret_cast<const std::byte*>(w.codes.data()),
+                     .w_rare = table.weight_layout(codec, unit).rare ? w.rare.data() : nullptr,
+                     .vectors = 2,
+                     .elements = kElements,
+                     .block = kElements,
+                     .panel = panel.data(),
+                     .c = out.data()});
+  return out;
+}
+
 void expect_decoded(float got, float expected, DotUnit unit, int code) {
   if (std::isnan(expected)) {
     ASSERT_TRUE(std::isnan(got)) << code;
@@ -119,18 +138,7 @@ TEST_P(GemmTest, DecodesEveryWeightCodeExactlyInsideAGemm) {
         const int first = c.bits == 16 ? i * 16 : i / rounds * 16;
         const auto w = one_hot_weights(layout, kElements, hot, first);
         const auto a = one_hot_rows(table(), activation, rows, kElements, hot);
-        std::vector<float> panel(static_cast<std::size_t>(panel_floats(kElements)));
-        std::vector<float> out(static_cast<std::size_t>(rows * 32), -7);
-        table().gemm(c.codec, {.a = a.data(),
-                               .rows = rows,
-                               .unit = unit,
-                               .w = reinterpret_cast<const std::byte*>(w.codes.data()),
-                               .w_rare = layout.rare ? w.rare.data() : nullptr,
-                               .vectors = 2,
-                               .elements = kElements,
-                               .block = kElements,
-                               .panel = panel.data(),
-                               .c = out.data()});
+        const std::vector<float> out = product(table(), c.codec, unit, a, rows, w);
         for (int column = 0; column < kVector; ++column) {
           expect_decoded(out[static_cast<std::size_t>((rows - 1) * 32 + column)],
                          c.value(first + column), unit, first + column);
@@ -160,18 +168,7 @@ TEST_P(GemmTest, DecodesEveryFp8CodeAmongCommonOnes) {
       }
       const PackedTile w = packed_codes(layout, kElements, codes);
       const auto a = one_hot_rows(table(), ActivationCodec::bf16, rows, kElements, hot);
-      std::vector<float> panel(static_cast<std::size_t>(panel_floats(kElements)));
-      std::vector<float> out(static_cast<std::size_t>(rows * 32), -7);
-      table().gemm(c.codec, {.a = a.data(),
-                             .rows = rows,
-                             .unit = unit,
-                             .w = reinterpret_cast<const std::byte*>(w.codes.data()),
-                             .w_rare = layout.rare ? w.rare.data() : nullptr,
-                             .vectors = 2,
-                             .elements = kElements,
-                             .block = kElements,
-                             .panel = panel.data(),
-                             .c = out.data()});
+      const std::vector<float> out = product(table(), c.codec, unit, a, rows, w);
       for (int column = 0; column < kVector; ++column) {
         expect_decoded(out[static_cast<std::size_t>((rows - 1) * 32 + column)], c.value(code), unit,
                        code);
