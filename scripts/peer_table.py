@@ -95,18 +95,17 @@ def report(*paths):
     *result_paths, peer_path = paths
     with open(peer_path) as file:
         peer = json.load(file)["layers"]
-    layers, source, named = {}, {}, []
+    layers, lines = {}, []
     for path in result_paths:
         with open(path) as file:
             result = json.load(file)
-        named.append((path, result["context"]))
-        for layer, rows in index(result["cases"]).items():
-            if LAYERS.get(layer[:2], (None,))[0] in peer:
-                layers[layer], source[layer] = rows, path
-    lines = []
-    for path, context in named:
-        titles = "" if len(named) == 1 else ": " + "; ".join(title_of(l) for l in layers if source[l] == path)
-        lines.append("- `%s` (suite `%s`, %s)%s" % (path, context["suite"], context["date"][:10], titles))
+        cases = [c for c in result["cases"] if LAYERS.get((c["model"], c["scheme"]), (None,))[0] in peer]
+        for layer, rows in index(cases).items():
+            for tokens, row in rows.items():  # a newer file's cases take the place of an older one's
+                layers.setdefault(layer, {}).setdefault(tokens, {}).update(row)
+        routings = ", ".join(dict.fromkeys(c["routing"] for c in cases))
+        context = result["context"]
+        lines.append("- `%s` (suite `%s`, %s, %s routing)" % (path, context["suite"], context["date"][:10], routings))
     out = [HEAD.format(results="\n".join(lines), peer=peer_path)]
     for layer, rows in layers.items():
         out += table(title_of(layer), rows, peer[LAYERS[layer[:2]][0]])
