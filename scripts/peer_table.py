@@ -3,7 +3,7 @@
 
 peer_table.py RESULT.json [NEWER.json ..] PEER.json > docs/performance/h200.md
 
-A layer's rows are those of the last result that has the layer.
+A layer's rows under one routing are all of the last result that has them: no row of two builds.
 """
 import json
 import math
@@ -95,17 +95,21 @@ def report(*paths):
     *result_paths, peer_path = paths
     with open(peer_path) as file:
         peer = json.load(file)["layers"]
-    layers, lines = {}, []
+    cases, lines = {}, []  # by layer and routing
     for path in result_paths:
         with open(path) as file:
             result = json.load(file)
-        cases = [c for c in result["cases"] if LAYERS.get((c["model"], c["scheme"]), (None,))[0] in peer]
-        for layer, rows in index(cases).items():
-            for tokens, row in rows.items():  # a newer file's cases take the place of an older one's
-                layers.setdefault(layer, {}).setdefault(tokens, {}).update(row)
-        routings = ", ".join(dict.fromkeys(c["routing"] for c in cases))
+        own = {}
+        for case in result["cases"]:
+            layer = (case["model"], case["scheme"], case["tp"], case["ep"])
+            if LAYERS.get(layer[:2], (None,))[0] in peer:
+                own.setdefault((layer, case["routing"]), []).append(case)
+        cases.update(own)
+        routings = ", ".join(dict.fromkeys(routing for _, routing in own))
+        titles = "; ".join(dict.fromkeys(title_of(layer) for layer, _ in own))
         context = result["context"]
-        lines.append("- `%s` (suite `%s`, %s, %s routing)" % (path, context["suite"], context["date"][:10], routings))
+        lines.append("- `%s` (suite `%s`, %s): %s routing of %s" % (path, context["suite"], context["date"][:10], routings, titles))
+    layers = index(case for held in cases.values() for case in held)
     out = [HEAD.format(results="\n".join(lines), peer=peer_path)]
     for layer, rows in layers.items():
         out += table(title_of(layer), rows, peer[LAYERS[layer[:2]][0]])

@@ -38,10 +38,14 @@ class PeerTable(unittest.TestCase):
     def test_a_newer_result_replaces_a_layer_whole(self):
         text = self.report([case(1, "default", 50.0), case(2, "default", 50.0)], [case(1, "default", 25.0)])
         self.assertIn("over 1 sizes: 4.00", text)
-        self.assertRegex(text, r"r1.json. \(suite .peer-h200., 2026-11-30\): Mixtral-8x7B, bf16, TP2\n")
+        self.assertRegex(text, r"r1.json. \(suite .peer-h200., 2026-11-30\): uniform routing of Mixtral-8x7B, bf16, TP2\n")
+
+    def test_the_routings_of_a_layer_may_come_from_two_files(self):
+        text = self.report([case(1, "default", 80.0)], [case(1, "default", 60.0, "zipf:1.0")])
+        self.assertIn("| 1 | 80.0 |  | 100.0 | 1.25 | 40.0 | 2.00 | 75% |  | 60.0 | 4.0e-03 | 1.2e-02 |", text)
 
     def test_a_layer_without_a_time_has_no_table(self):
-        self.assertNotIn("Mixtral", self.report([case(1, "default", 0, status="inaccurate")]))
+        self.assertNotIn("## Mixtral", self.report([case(1, "default", 0, status="inaccurate")]))
 
 
 if __name__ == "__main__":
