@@ -100,7 +100,8 @@ struct Ceilings {
 
 // What a device tells about itself at a moment; each value only where it tells it.
 struct DeviceState {
-  std::optional<double> clock_mhz, memory_clock_mhz, power_watts, temperature_celsius;
+  std::optional<double> clock_mhz = {}, memory_clock_mhz = {}, power_watts = {},
+                        temperature_celsius = {};
   // Why clocks are held down; empty where nothing does.
   std::vector<std::string> throttle_reasons = {};
 };

@@ -29,7 +29,8 @@ Microseconds a call, median. *default*, *tuned*: our configuration where nothing
 the rates in the peer's file, for the experts that uniform routing touches on average. *own*: the part of our time that our
 own floor takes: the experts that the drawn routings touched, at the rates measured in the same run; where a rank holds few of
 the experts it tells luck in the draw from speed. *GEMMs*: the best peer's two GEMM stages alone. *zipf*: the better of ours
-under zipf:1.0 routing.
+under zipf:1.0 routing. Ours are rows between which the card rests as long as it worked, so that its power limit does not
+lower its clocks ([method](../method.md#latency)); the peer's and the GEMMs' were replayed without pauses.
 *error*: relative L2 against the oracle with the same operands and rounding points, and the worst token's.
 """
 COLUMNS = ["M", "default", "tuned", "peer", "peer / ours", "floor", "ours / floor", "own", "GEMMs", "zipf", "error", "worst token"]

@@ -1,13 +1,16 @@
 #include "harness/measure/timed_run.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "harness/measure/rest.h"
 #include "harness/measure/summary.h"
 
 namespace moegauge {
@@ -84,6 +87,12 @@ TimedRun::TimedRun(Runnable& plan, const TimedSetting& setting, CeilingsMeter& c
                .launch = setting.launch} {}
 
 std::optional<Fault> TimedRun::pilot(double row_seconds) {
+  if (auto fault = choose_calls(row_seconds)) return fault;
+  rest(rest_after(row_seconds, plan_->state()));  // the check and the pilot kept the device busy
+  return std::nullopt;
+}
+
+std::optional<Fault> TimedRun::choose_calls(double row_seconds) {
   if (auto fault = ceilings_->measure_once()) return fault;
   // The first time touches what the check did not; the second counts.
   const auto seconds_of = [&](std::int64_t calls) -> Expected<double, Fault> {
@@ -121,6 +130,11 @@ std::optional<Fault> TimedRun::pilot(double row_seconds) {
   return std::nullopt;
 }
 
+void TimedRun::rest(double seconds) {
+  rested_seconds_ += seconds;
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+}
+
 Member TimedRun::member(std::string name) {
   const auto run = [this](std::int64_t calls) -> Expected<double, Fault> {
     RunRequest request = request_;
@@ -130,7 +144,11 @@ Member TimedRun::member(std::string name) {
     if (seconds && !(std::isfinite(*seconds) && *seconds >= 0)) {
       return Unexpected{Fault{FaultKind::error, "the device's clock went backwards or stopped"}};
     }
-    if (auto state = plan_->state()) states_.push_back(std::move(*state));
+    if (seconds) {
+      auto state = plan_->state();
+      rest(rest_after(*seconds, state));
+      if (state) states_.push_back(std::move(*state));
+    }
     return seconds;
   };
   return {.name = std::move(name), .calls_per_row = request_.calls, .run = run};
@@ -170,6 +188,7 @@ Measured TimedRun::measured(MemberRows rows, std::int64_t rounds, const Work& wo
                       {"weight_sets_for_cold", setting_.sets_for_cold},
                       {"read_gbytes_per_s", ceilings_->best().read_bytes_per_s * 1e-9},
                       {"dot_tflops", ceilings_->best().dot_flops_per_s * 1e-12}};
+  if (rested_seconds_ > 0) result.telemetry["rested_seconds"] = rested_seconds_;
   add_states(result.telemetry, states_);
   return result;
 }

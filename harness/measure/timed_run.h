@@ -82,6 +82,9 @@ class TimedRun {
   Measured measured(MemberRows rows, std::int64_t rounds, const Work& work);
 
  private:
+  std::optional<Fault> choose_calls(double row_seconds);
+  void rest(double seconds);
+
   Runnable* plan_;
   TimedSetting setting_;
   CeilingsMeter* ceilings_;
@@ -89,6 +92,7 @@ class TimedRun {
   bool rows_go_on_ = false;          // each row starts on the set after the last one's
   RunRequest request_;               // calls: of one row once pilot() ran
   std::vector<DeviceState> states_;  // after each timed row, where the device tells
+  double rested_seconds_ = 0;
 };
 
 }  // namespace moegauge

@@ -20,7 +20,7 @@ constexpr std::array defaults = {
     DefaultTile{8, split_tile(16, 2, true)},
     DefaultTile{20, split_tile(32, 2, true)},
     DefaultTile{40, split_tile(48, 2, true)},
-    DefaultTile{std::numeric_limits<double>::infinity(), token_rows_tile(1, true)},
+    DefaultTile{std::numeric_limits<double>::infinity(), token_rows_tile(2, true)},
 };
 
 }  // namespace
