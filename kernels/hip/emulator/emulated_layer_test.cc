@@ -146,6 +146,18 @@ TEST_P(Emulated, EveryTileAgreesWithTheOracle) {
   }
 }
 
+// A block's waves each see a part of a row: what they find of it must come together.
+TEST_P(Emulated, RowsMayBeWiderThanAWave) {
+  Layer layer = ragged();
+  layer.hidden_size = 1064;
+  layer.intermediate_size = 624;
+  Loaded l = load(layer);
+  const OwnedInputs in = inputs(l, 2);
+  const auto p = plan(l, 2);
+  ASSERT_NE(p, nullptr);
+  expect_close(l, run(*p, in), in, p->identity().numerics);
+}
+
 // More rows of an expert than a tile has.
 TEST_P(Emulated, OneExpertMayTakeEveryToken) {
   Loaded l = load(ragged());

@@ -17,6 +17,8 @@ struct Kernel {
 // Null where the architecture has no kernel of that name.
 const Kernel* find_kernel(std::string_view architecture, std::string_view name);
 const std::vector<Kernel>& kernels_of(std::string_view architecture);
+// For tests, before anything runs: these in place of those of the same names.
+void replace_kernels(std::string_view architecture, const std::vector<Kernel>& others);
 
 // Each from a source file of its own.
 std::vector<Kernel> gfx942_kernels();
