@@ -41,7 +41,7 @@ std::string shown(const Place& place) {
 }
 
 bool same(const Place& a, const Place& b) {
-  return a.line == b.line && std::strcmp(a.file, b.file) == 0;
+  return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
 }
 
 constexpr int most_lanes = 64;
@@ -102,7 +102,7 @@ void Block::run(const Grid& grid, int block, const std::function<void()>& kernel
   met_.assign(waves, 0);
   memory_.resize(grid.shared_limit);
   ASAN_UNPOISON_MEMORY_REGION(memory_.data(), memory_.size());
-  std::ranges::fill(memory_, std::byte{0xff});
+  std::memset(memory_.data(), 0xff, memory_.size());
   memory_bytes_ = 0;
   fault_.clear();
   current = this;
